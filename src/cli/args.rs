@@ -1,12 +1,13 @@
 //! The arguments as typed. Each subcommand's own lie beside its code; those that several share lie here.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use dyelog::tlc::{EngineKind, EntryMerge};
 use dyelog::trace::messages::clocks::Correction;
-use dyelog::trace::spans::Grouping;
+use dyelog::trace::spans::{Grouping, TableMapping};
 use dyelog::trace::{Format, ReadOptions};
 
 use crate::cli::reduce;
@@ -121,7 +122,7 @@ pub enum Color {
 /// Traces to read.
 #[derive(Clone, Debug, Args)]
 pub struct TraceArguments {
-    /// Trace files, plain or compressed (gzip, zstd), or folders of them; `-` is standard input
+    /// Trace files, plain or compressed (gzip, zstd), folders and archives of them (tar, zip), or patterns such as `'day/*.json'`; `-` is standard input
     #[arg(value_name = "TRACE", required = true)]
     pub traces: Vec<PathBuf>,
     #[command(flatten)]
@@ -146,6 +147,9 @@ pub struct ReadingArguments {
     /// Spans: names of operations that fit the pattern are one operation, such as `GET /user/*`; `none` keeps all names that fit no pattern; may be repeated
     #[arg(long, value_name = "PATTERN", value_parser = group)]
     pub group: Vec<String>,
+    /// Tables of spans: what their columns mean, a file in TOML or `deeptralog`, `nezha`, `alibaba-2021`, `alibaba-2022`; the names of columns tell where not given
+    #[arg(long, value_name = "MAPPING", value_parser = table)]
+    pub table: Option<Arc<TableMapping>>,
     /// Refuse damaged input instead of setting it aside and counting it
     #[arg(long)]
     pub strict: bool,
@@ -166,6 +170,18 @@ impl ReadingArguments {
 /// A pattern of names, or none.
 fn group(text: &str) -> Result<String, String> {
     Grouping::of_patterns(&[text]).map(|_| text.to_owned())
+}
+
+/// A mapping of columns that ships, or that of a file.
+fn table(text: &str) -> Result<Arc<TableMapping>, String> {
+    if let Some(mapping) = TableMapping::preset(text) {
+        return Ok(Arc::new(mapping));
+    }
+    let content = std::fs::read_to_string(text).map_err(|error| {
+        let presets: Vec<&str> = TableMapping::presets().collect();
+        format!("it is none of `{}`, and no file: {error}", presets.join("`, `"))
+    })?;
+    TableMapping::parse(text, &content).map(Arc::new).map_err(|found| found.to_string())
 }
 
 /// A share, as `1%` or 0.01.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use dyelog::diagnostic::{Diagnostic, Place};
 use dyelog::pipeline::{Input, Reader};
 
-use crate::cli::{Failure, codes};
+use crate::cli::{Failure, archive, codes, glob};
 
 /// The name of a file as diagnostics show it.
 pub fn shown(path: &Path) -> Arc<str> {
@@ -28,10 +28,26 @@ pub fn input(path: &Path) -> Input {
     Input::opened_by(&shown(path), length, move || opened(&own))
 }
 
-/// Files as inputs of the library; a folder stands for all files in it and in its folders, in the order of their names.
+/// Files as inputs of the library. A folder stands for all files in it and in its folders, and a pattern for those whose names fit, both in the order of
+/// their names; an archive (tar, zip) for those in it. What is no trace among them is left out later.
 pub fn inputs(paths: &[PathBuf]) -> Vec<Input> {
-    let files = paths.iter().flat_map(|path| files_of(path));
-    files.map(|path| input(&path)).collect()
+    let patterns = |path: &PathBuf| {
+        let is_pattern = !is_stdin(path) && glob::is_pattern(&path.to_string_lossy()) && !path.exists();
+        let fitting = if is_pattern { glob::files(path) } else { Vec::new() };
+        if fitting.is_empty() { vec![path.clone()] } else { fitting }
+    };
+    paths.iter().flat_map(patterns).flat_map(|path| inputs_of(&path)).collect()
+}
+
+fn inputs_of(path: &Path) -> Vec<Input> {
+    let is_folder = path.is_dir();
+    let each = |file: PathBuf| {
+        let regular = std::fs::metadata(&file).is_ok_and(|own| own.is_file());
+        let inside =
+            (regular && !is_stdin(&file)).then(|| archive::inputs(&file)).flatten().filter(|own| !own.is_empty());
+        inside.unwrap_or_else(|| vec![if is_folder { input(&file).found() } else { input(&file) }])
+    };
+    files_of(path).into_iter().flat_map(each).collect()
 }
 
 /// The files of a folder, but for hidden ones; the path itself where it is none, or there is nothing to read in it.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use dyelog::diagnostic::Diagnostics;
 use dyelog::pipeline::{self, Meter};
 pub use dyelog::pipeline::{First, Opened};
+use dyelog::trace::spans::model::Spans;
 use dyelog::trace::{ReadReport, Sink, TraceNames};
 
 use crate::cli::args::ReadingArguments;
@@ -32,6 +33,18 @@ pub fn read_operations(
 ) -> Result<ReadReport, Diagnostics> {
     let (inputs, reading) = (input::inputs(files), reduce::reading(reading));
     pipeline::read_operations(&inputs, first, &reading, &meter(progress), names, sink)
+}
+
+/// Reads the spans of traces as they were recorded.
+pub fn read_spans(
+    files: &[PathBuf],
+    first: First,
+    reading: &ReadingArguments,
+    progress: &Progress,
+    names: &mut TraceNames,
+) -> Result<(Spans, ReadReport), Diagnostics> {
+    let (inputs, reading) = (input::inputs(files), reduce::reading(reading));
+    pipeline::read_spans(&inputs, first, &reading, &meter(progress), names)
 }
 
 /// Refuses corrections of clocks where these would have no meaning.

@@ -11,6 +11,7 @@ macro_rules! examples {
     };
 }
 
+mod archive;
 pub mod args;
 mod bottleneck;
 mod calibrate;
@@ -23,6 +24,7 @@ mod draw;
 mod exit;
 mod explain;
 mod fact;
+mod glob;
 mod groups;
 mod impact;
 mod input;

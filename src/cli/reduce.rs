@@ -16,6 +16,7 @@ pub fn reading(arguments: &ReadingArguments) -> Reading {
     reading.strict = arguments.strict;
     reading.sampling = arguments.sampling;
     reading.grouping = arguments.grouping();
+    reading.table.clone_from(&arguments.table);
     reading.one_trace = arguments.one_trace;
     reading.clocks.clone_from(&arguments.clock);
     reading

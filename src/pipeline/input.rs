@@ -22,6 +22,7 @@ pub struct Input {
     name: Arc<str>,
     length: Option<u64>,
     opener: Opener,
+    found: bool,
 }
 
 impl fmt::Debug for Input {
@@ -36,7 +37,7 @@ impl Input {
         let content: Arc<[u8]> = content.as_ref().into();
         let length = content.len() as u64;
         let opener = Arc::new(move || Ok(Box::new(io::Cursor::new(Arc::clone(&content))) as Reader));
-        Self { name: name.into(), length: Some(length), opener }
+        Self { name: name.into(), length: Some(length), opener, found: false }
     }
 
     /// An input that is opened when it is read. With a length, in bytes, it can be opened again and again with one result, as files
@@ -46,7 +47,18 @@ impl Input {
         length: Option<u64>,
         open: impl Fn() -> io::Result<Reader> + Send + Sync + 'static,
     ) -> Self {
-        Self { name: name.into(), length, opener: Arc::new(open) }
+        Self { name: name.into(), length, opener: Arc::new(open), found: false }
+    }
+
+    /// It was found in a folder or an archive: where it is no trace, it is left out.
+    #[must_use]
+    pub fn found(self) -> Self {
+        Self { found: true, ..self }
+    }
+
+    /// Whether it was found, and not named.
+    pub fn is_found(&self) -> bool {
+        self.found
     }
 
     /// Its name, as findings show it.

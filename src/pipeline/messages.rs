@@ -7,7 +7,7 @@ use crate::pipeline::codes;
 use crate::pipeline::exchanges::Recorder;
 use crate::pipeline::input::{Input, Reader};
 use crate::pipeline::listener::{Listener, Meter};
-use crate::pipeline::operations::read_operations;
+use crate::pipeline::operations::{count_left_out, read_operations, sifted};
 use crate::pipeline::options::{Analysis as Way, Keep, Options, Reading};
 use crate::pipeline::reduce::{Interactions, Reduced, count};
 use crate::query::Exchanges;
@@ -53,7 +53,9 @@ pub fn open(
     wanted: bool,
     progress: &Arc<dyn Meter>,
 ) -> Result<Opened, Diagnostics> {
-    let Some(file) = files.first() else { return Ok(Opened::Operations(None)) };
+    let (kept, left) = sifted(files, reading);
+    let Some(file) = kept.first() else { return Ok(Opened::Operations(None)) };
+    let first = first.filter(|_| files.first().is_some_and(|named| named.name() == file.name()));
     let opened = open_one(file, first, reading, progress);
     let has_messages = opened.as_ref().is_ok_and(|open| open.format().has_messages());
     if opened.is_err() || !has_messages && !wanted {
@@ -61,7 +63,8 @@ pub fn open(
         // What cannot be read is reported together with what is wrong with the others.
         return Ok(Opened::Operations(Some(opened)));
     }
-    let messages = Messages::open(files, Some(opened), reading, has_messages, progress)?;
+    let mut messages = Messages::open(&kept, Some(opened), reading, has_messages, progress)?;
+    count_left_out(&mut messages.report, &left);
     let why = if has_messages {
         "the traces have messages without operations".to_owned()
     } else {

@@ -1,13 +1,41 @@
 //! All operations of several traces.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use crate::diagnostic::Diagnostics;
+use crate::diagnostic::{Diagnostic, Diagnostics, Place, Severity};
 use crate::pipeline::input::Input;
 use crate::pipeline::listener::Meter;
 use crate::pipeline::messages::{First, open_one};
 use crate::pipeline::options::Reading;
-use crate::trace::{ReadReport, Sink, TraceNames, Traces};
+use crate::trace::spans::model::Spans;
+use crate::trace::spans::write;
+use crate::trace::{self, Operation, ReadReport, Sink, TraceNames, Traces, Wanted, codes};
+
+/// The inputs that are traces or were named, and those that were found and are no traces.
+pub(super) fn sifted(inputs: &[Input], reading: &Reading) -> (Vec<Input>, Vec<Input>) {
+    let is_kept = |input: &Input| {
+        if !input.is_found() || reading.format.is_some() {
+            return true;
+        }
+        // What cannot be read is told of when it is read.
+        let Ok((head, _)) = input.peek() else { return true };
+        trace::format_of_head(&head).is_some() || reading.table.is_some()
+    };
+    let (kept, left): (Vec<Input>, Vec<Input>) = inputs.iter().cloned().partition(is_kept);
+    // Where nothing is a trace, the reasons are told.
+    if kept.is_empty() { (left, Vec::new()) } else { (kept, left) }
+}
+
+/// Counts files that were found and are no traces.
+pub(super) fn count_left_out(report: &mut ReadReport, left: &[Input]) {
+    for input in left {
+        let place = Place::File { file: Arc::clone(input.name()) };
+        report.count("file that is no trace", || {
+            Diagnostic::new(Severity::Note, codes::NO_TRACE, place, "this file is no trace, and is left out")
+        });
+    }
+}
 
 /// Reads traces one after the other, the first of which may be open already. Files of spans are one trace, and so are files of probe
 /// records: an operation may lie in several of them. Both are read together, after the others.
@@ -23,15 +51,62 @@ pub fn read_operations(
     sink: &mut dyn Sink,
 ) -> Result<ReadReport, Diagnostics> {
     let mut traces = Traces::new(&reading.options(), sink);
+    let (inputs, left) = sifted(inputs, reading);
     let taken = Diagnostics::gather(inputs.iter().map(|input| {
         let open = first.take().unwrap_or_else(|| open_one(input, None, reading, progress))?;
         traces.take(open, names, sink)
     }));
     match (taken, traces.finish(names, sink)) {
-        (Ok(_), finished) => finished,
+        (Ok(_), finished) => finished.map(|mut report| {
+            count_left_out(&mut report, &left);
+            report
+        }),
         (Err(Diagnostics(mut found)), finished) => {
             found.extend(finished.err().into_iter().flat_map(|Diagnostics(more)| more));
             Err(Diagnostics(found))
         }
+    }
+}
+
+/// Reads the spans of traces as they were recorded, before anything is made of them, with all that can be kept of them.
+///
+/// # Errors
+/// All that keeps any of the traces from being read; traces that have no spans.
+pub fn read_spans(
+    inputs: &[Input],
+    mut first: First,
+    reading: &Reading,
+    progress: &Arc<dyn Meter>,
+    names: &mut TraceNames,
+) -> Result<(Spans, ReadReport), Diagnostics> {
+    let mut sink = Recorded;
+    let mut traces = Traces::new(&reading.options(), &sink);
+    let (inputs, left) = sifted(inputs, reading);
+    Diagnostics::gather(inputs.iter().map(|input| {
+        let open = first.take().unwrap_or_else(|| open_one(input, None, reading, progress))?;
+        if !open.format().has_spans() {
+            let place = Place::File { file: Arc::clone(input.name()) };
+            let message = format!("this trace has no spans: it is `{}`", open.format());
+            return Err(Diagnostic::error(crate::pipeline::codes::ARGUMENTS, place, message)
+                .with_hint("a trace of events is written as `angio` or `angio-jsonl`")
+                .into());
+        }
+        traces.take(open, names, &mut sink)
+    }))?;
+    let (spans, mut report) = traces.spans(names)?;
+    count_left_out(&mut report, &left);
+    Ok((spans, report))
+}
+
+/// Wants all there is of spans, and no operations.
+struct Recorded;
+
+impl Sink for Recorded {
+    fn operation(&mut self, _: &TraceNames, _: Operation) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+
+    fn wanted(&self) -> Arc<Wanted> {
+        Arc::new(write::wanted())
     }
 }

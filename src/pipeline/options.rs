@@ -1,13 +1,14 @@
 //! How traces are read and reduced.
 
 use std::fmt;
+use std::sync::Arc;
 
 use crate::diagnostic::Diagnostics;
 use crate::model::utilisation::Series;
 use crate::pipeline::listener::Listener;
 use crate::tlc::{EngineKind, EntryMerge, Rules};
 use crate::trace::messages::clocks::Correction;
-use crate::trace::spans::Grouping;
+use crate::trace::spans::{Grouping, TableMapping};
 use crate::trace::{Format, ReadOptions};
 
 /// How traces are read.
@@ -22,6 +23,8 @@ pub struct Reading {
     pub sampling: Option<f64>,
     /// Spans: how names of operations are grouped.
     pub grouping: Grouping,
+    /// Tables of spans: what their columns mean; where it is not given, their names tell.
+    pub table: Option<Arc<TableMapping>>,
     /// Messages: whether the inputs are parts of one trace, recorded on several machines.
     pub one_trace: bool,
     /// Messages: what is added to the times of inputs and tasks.
@@ -36,6 +39,7 @@ impl Reading {
             strict: self.strict,
             sampling: self.sampling,
             grouping: self.grouping.clone(),
+            table: self.table.clone(),
         }
     }
 }

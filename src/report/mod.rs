@@ -32,10 +32,12 @@ pub mod results;
 pub mod rule_docs;
 pub mod rule_profile;
 pub mod search;
+pub mod services;
 pub mod skeleton;
 pub mod table;
 pub mod trace;
 pub mod validation;
+pub mod waterfall;
 pub mod whatif;
 
 pub use look::{Look, Tone};

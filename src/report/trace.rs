@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 
+use crate::diagnostic::{Diagnostic, Place, Severity};
 use crate::report::table::Table;
-use crate::trace::ReadReport;
+use crate::trace::{ReadReport, codes};
 
 /// How often readers left out or changed something, by reason; empty where nothing was.
 pub fn counted_text(report: &ReadReport) -> String {
@@ -22,4 +23,11 @@ pub fn counted_json(report: &ReadReport) -> Value {
         "events": report.events,
         "counted": report.counted,
     })
+}
+
+/// What a format that was written does not hold, of so many spans.
+pub fn lost(what: &str, spans: u64) -> Diagnostic {
+    let count = if spans == 1 { "1 span".to_owned() } else { format!("{spans} spans") };
+    let message = format!("the format does not hold {what}: {count} had some");
+    Diagnostic::new(Severity::Note, codes::LOST_IN_FORMAT, Place::Nowhere, message)
 }

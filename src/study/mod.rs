@@ -13,6 +13,8 @@
 //! - [`scenario`] holds predictions against what was traced.
 //! - [`comparison`] tells what differs between two models or two sets of results.
 //! - [`golden`] holds the text of a model against the accepted one.
+//! - [`services`] tells what services are asked for, and which call which, with rates and latencies.
+//! - [`waterfall`] lays out one operation on its axis of time, with its critical path.
 //! - [`agreement`] tells how far messages alone lead to the interactions that templates see.
 
 pub mod agreement;
@@ -30,7 +32,9 @@ pub mod interval;
 pub mod outlook;
 pub mod scenario;
 pub mod search;
+pub mod services;
 pub mod sweep;
 pub mod validation;
+pub mod waterfall;
 
 pub use scenario::{ScenarioResult, unlike_traced};

@@ -101,3 +101,200 @@ fn what_cannot_be_read_is_refused_with_a_reason() {
         assert!(words.contains(code), "{words}");
     }
 }
+
+/// Spans with all that some format cannot hold.
+const RICH: [(&str, &str); 2] = [
+    (
+        "rich.otlp.json",
+        r#"{"resourceSpans":[{"resource":{"attributes":[{"key":"service.name","value":{"stringValue":"web"}},{"key":"host.name","value":{"stringValue":"hostA"}},
+        {"key":"service.instance.id","value":{"stringValue":"web-1"}},{"key":"region","value":{"stringValue":"eu"}}]},"scopeSpans":[{"spans":[
+        {"traceId":"0af7651916cd43dd8448eb211c80319c","spanId":"b7ad6b7169203331","name":"GET /buy","kind":2,"startTimeUnixNano":"1700000000000000001","endTimeUnixNano":"1700000000050000000",
+         "attributes":[{"key":"http.route","value":{"stringValue":"/buy"}},{"key":"retries","value":{"intValue":"2"}},{"key":"SampleRate","value":{"doubleValue":4.5}}],"status":{"code":2}},
+        {"traceId":"0af7651916cd43dd8448eb211c80319c","spanId":"b7ad6b7169203332","parentSpanId":"b7ad6b7169203331","flags":768,"name":"send","kind":4,"startTimeUnixNano":"1700000000010000000","endTimeUnixNano":"1700000000010000500",
+         "attributes":[{"key":"messaging.operation.type","value":{"stringValue":"send"}}],"links":[{"traceId":"0af7651916cd43dd8448eb211c80319c","spanId":"b7ad6b7169203331"}],
+         "events":[{"timeUnixNano":"1700000000010000000","name":"enqueued","attributes":[{"key":"n","value":{"intValue":"1"}}]}]},
+        {"traceId":"0af7651916cd43dd8448eb211c80319c","spanId":"b7ad6b7169203333","parentSpanId":"b7ad6b7169203331","name":"render","kind":1,"startTimeUnixNano":"1700000000020000000"}]}]}]}"#,
+    ),
+    (
+        "rich.jaeger.json",
+        r#"{"data":[{"traceID":"odd","spans":[{"traceID":"odd","spanID":"a","operationName":"job","startTime":1700000000000000,"duration":500,"processID":"p1"},
+        {"traceID":"odd","spanID":"b","operationName":"later","references":[{"refType":"FOLLOWS_FROM","traceID":"odd","spanID":"a"}],"startTime":1700000000001000,"duration":500,"processID":"p1"}],
+        "processes":{"p1":{"serviceName":"cron"}}}]}"#,
+    ),
+];
+
+#[test]
+fn what_conversions_lose_is_what_the_book_says() {
+    let folder = tempfile::tempdir().expect("there is room for a folder");
+    let files: Vec<String> = RICH
+        .iter()
+        .map(|(name, text)| {
+            let path = folder.path().join(name);
+            fs::write(&path, text).expect("it can be written");
+            path.display().to_string()
+        })
+        .collect();
+    let page =
+        fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/book/src/spans.md")).expect("a page of the book");
+    let rows: Vec<Vec<&str>> = page
+        .lines()
+        .skip_while(|line| !line.starts_with("| lost | `otlp`"))
+        .take_while(|line| line.starts_with('|'))
+        .map(|line| line.trim_matches('|').split('|').map(str::trim).collect())
+        .collect();
+    for (column, target) in ["otlp", "jaeger", "zipkin", "spans-csv"].into_iter().enumerate() {
+        assert_eq!(rows[0][column + 1], format!("`{target}`"));
+        let mut told: Vec<&str> = rows[2..].iter().filter(|row| row[column + 1] == "lost").map(|row| row[0]).collect();
+        told.sort_unstable();
+        let (code, written, words) = dyelog(&["trace", "convert", &files[0], &files[1], "--to", target]);
+        assert_eq!(code, 0, "{words}");
+        let mut found: Vec<&str> = words
+            .lines()
+            .filter_map(|line| line.split_once("the format does not hold ")?.1.split_once(": ").map(|(what, _)| what))
+            .collect();
+        found.sort_unstable();
+        assert_eq!(found, told, "{target}\n{words}");
+        // What was written reads as what it was made of.
+        let back = folder.path().join(target);
+        fs::write(&back, written).expect("it can be written");
+        let (_, again, _) = dyelog(&["trace", "convert", &back.display().to_string(), "--to", target]);
+        assert_eq!(again, fs::read_to_string(&back).expect("it was written"), "{target}");
+    }
+}
+
+#[test]
+fn conversions_keep_the_model() {
+    let folder = tempfile::tempdir().expect("there is room for a folder");
+    let model = |file: &str| dyelog(&["model", file, "--sampling", "1"]).1;
+    let wanted = model("traces/shop.otlp.jsonl");
+    for target in ["otlp", "jaeger"] {
+        let path = folder.path().join(target).display().to_string();
+        assert_eq!(dyelog(&["trace", "convert", "traces/shop.otlp.jsonl", "--to", target, "-o", &path]).0, 0);
+        if target == "otlp" {
+            assert_eq!(model(&path), wanted);
+        } else {
+            // Of times no more than microseconds are left.
+            assert_eq!(model(&path).lines().count(), wanted.lines().count());
+        }
+    }
+    let (code, _, words) = dyelog(&["trace", "convert", "traces/rpc.angio", "--to", "otlp"]);
+    assert!(code == 2 && words.contains("it is `angio`"), "{words}");
+}
+
+/// A tar archive of some files.
+fn tar(files: &[(&str, &[u8])]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for (name, content) in files {
+        let mut header = [0u8; 512];
+        header[..name.len()].copy_from_slice(name.as_bytes());
+        header[124..135].copy_from_slice(format!("{:011o}", content.len()).as_bytes());
+        header[148..156].fill(b' ');
+        header[156] = b'0';
+        let sum: u32 = header.iter().map(|byte| u32::from(*byte)).sum();
+        header[148..155].copy_from_slice(format!("{sum:06o}\0").as_bytes());
+        bytes.extend(header);
+        bytes.extend(*content);
+        bytes.resize(bytes.len().div_ceil(512) * 512, 0);
+    }
+    bytes.resize(bytes.len() + 1024, 0);
+    bytes
+}
+
+#[test]
+fn folders_archives_and_patterns() {
+    use std::io::Write as _;
+    let folder = tempfile::tempdir().expect("there is room for a folder");
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let put = |name: &str, bytes: &[u8]| fs::write(folder.path().join(name), bytes).expect("it can be written");
+    let (rpc, figure) = (include_bytes!("../../traces/rpc.angio"), include_bytes!("../../traces/figure-3.angio"));
+    let (_, wanted, _) = dyelog(&["trace", "convert", "traces/figure-3.angio", "traces/rpc.angio"]);
+    fs::create_dir(folder.path().join("day")).expect("there is room");
+    put("day/a.angio", figure);
+    put("day/b.angio", rpc);
+    put("day/read.me", b"no trace");
+    let packed = tar(&[("day/a.angio", figure), ("day/read.me", b"no trace"), ("day/b.angio", rpc)]);
+    put("day.tar", &packed);
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    gzip.write_all(&packed).expect("memory takes all");
+    put("day.tar.gz", &gzip.finish().expect("memory takes all"));
+    put("day.tar.zst", &zstd::stream::encode_all(&packed[..], 1).expect("memory takes all"));
+    for name in ["day", "day.tar", "day.tar.gz", "day.tar.zst"] {
+        let (code, found, words) = dyelog(&["trace", "convert", &path(name)]);
+        assert_eq!((code, found.as_str()), (0, wanted.as_str()), "{name}: {words}");
+        assert!(words.contains("T007") && words.contains("read.me"), "{name}: {words}");
+    }
+    let (code, found, words) = dyelog(&["trace", "convert", &path("d*y/[ab].angio")]);
+    assert_eq!((code, found.as_str(), words.as_str()), (0, wanted.as_str(), ""));
+    // A file that is named is a trace, or refused.
+    assert_eq!(dyelog(&["trace", "convert", &path("day/read.me")]).0, 2);
+    // What is cut off ends where it ends.
+    put("cut.tar", &packed[..packed.len() - 2000]);
+    let (code, _, words) = dyelog(&["trace", "convert", &path("cut.tar")]);
+    assert!(code == 0 || code == 2, "{words}");
+}
+
+/// An operation with a call that is waited for, one beside it that ends sooner, one that is not waited for, and a second phase.
+const WATERFALL: &str = "trace_id,span_id,parent_span_id,service,operation,kind,start_ms,duration_ms,status
+1,a,,web,GET /,server,1700000000000,100,
+1,b,a,web,find,client,1700000000010,50,
+1,c,b,db,find,server,1700000000015,70,
+1,d,a,web,price,client,1700000000020,20,
+1,e,d,price,price,server,1700000000022,15,error
+1,f,a,web,send,producer,1700000000070,5,
+1,g,f,mail,send,consumer,1700000000072,300,
+2,a,,web,GET /,server,1700000001000,40,
+2,b,a,web,find,client,1700000001010,20,
+2,c,b,db,find,server,1700000001015,10,
+3,a,,web,GET /,server,1700000002000,42,
+3,b,a,web,find,client,1700000002010,20,
+3,c,b,db,find,server,1700000002015,10,
+";
+
+#[test]
+fn show_draws_an_operation_with_its_critical_path() {
+    let folder = tempfile::tempdir().expect("there is room for a folder");
+    let path = folder.path().join("t.csv").display().to_string();
+    fs::write(&path, WATERFALL).expect("it can be written");
+    let (code, slowest, words) = dyelog(&["trace", "show", &path, "--pick", "slowest"]);
+    assert_eq!(code, 0, "{words}");
+    insta::assert_snapshot!("waterfall", slowest);
+    assert!(words.contains("3 operations of `web GET /` have 2 shapes; 1 have that of the one shown"), "{words}");
+    assert_eq!(dyelog(&["trace", "show", &path, "--pick", "rarest"]).1, slowest, "its shape is the rare one");
+    let document = |arguments: &[&str]| {
+        let (code, text, words) = dyelog(&[&["trace", "show", &path, "--format", "json"], arguments].concat());
+        assert_eq!(code, 0, "{words}");
+        serde_json::from_str::<serde_json::Value>(&text).expect("it is JSON")
+    };
+    assert_eq!(document(&[])["response"], 0.04, "of two that are alike the shorter one is the median");
+    let own = document(&["--run", "1"]);
+    let critical: f64 = own["spans"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .flat_map(|span| span["critical"].as_array().expect("a list").iter())
+        .map(|part| part[1].as_f64().expect("a number") - part[0].as_f64().expect("a number"))
+        .sum();
+    assert!((critical - own["response"].as_f64().expect("a number")).abs() < 1e-9, "{critical}");
+    let (code, picture, _) = dyelog(&["trace", "show", &path, "--run", "1", "--format", "svg"]);
+    assert!(
+        code == 0 && picture.starts_with("<svg") && picture.matches("class=\"critical\"").count() >= 4,
+        "{picture}"
+    );
+    let (code, _, words) = dyelog(&["trace", "show", &path, "--scenario", "web GET"]);
+    assert!(code == 2 && words.contains("did you mean `web GET /`"), "{words}");
+    assert_eq!(dyelog(&["trace", "show", &path, "--run", "9"]).0, 2);
+}
+
+#[test]
+fn stat_tells_services_and_calls() {
+    let folder = tempfile::tempdir().expect("there is room for a folder");
+    let path = folder.path().join("t.csv").display().to_string();
+    fs::write(&path, WATERFALL).expect("it can be written");
+    let (code, report, _) = dyelog(&["trace", "stat", &path]);
+    assert_eq!(code, 0);
+    insta::assert_snapshot!("stat_services", report);
+    let (_, report, _) = dyelog(&["trace", "stat", &path, "--format", "json"]);
+    let document: serde_json::Value = serde_json::from_str(&report).expect("it is JSON");
+    let calls = document["services"]["calls"].as_array().expect("a list");
+    assert!(calls.iter().any(|call| call["from"] == "web" && call["to"] == "db" && call["count"] == 3));
+}

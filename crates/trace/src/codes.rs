@@ -12,6 +12,10 @@ pub const EMPTY: Code = Code("T003");
 pub const UNKNOWN_FORMAT: Code = Code("T004");
 /// The input has no operation in it.
 pub const NO_OPERATION: Code = Code("T006");
+/// A file that was found in a folder or an archive is no trace.
+pub const NO_TRACE: Code = Code("T007");
+/// What a format that was written cannot hold.
+pub const LOST_IN_FORMAT: Code = Code("T008");
 
 /// A line is not what the grammar says.
 pub const BAD_LINE: Code = Code("T010");
@@ -148,6 +152,12 @@ pub const GROUPED: Code = Code("T124");
 pub const IMPOSSIBLE_TIME: Code = Code("T125");
 /// Clocks of a trace count milliseconds, of which its spans take few.
 pub const COARSE_CLOCK: Code = Code("T126");
+/// A file that says what the columns of a table mean cannot be used.
+pub const BAD_MAPPING: Code = Code("T127");
+/// A Parquet file, or a row group of it, cannot be read.
+pub const BAD_PARQUET: Code = Code("T128");
+/// Attributes stand in columns whose names are not known.
+pub const DEDICATED: Code = Code("T129");
 /// Probe records do not fit the state machine of causal chains.
 pub const CHAIN: Code = Code("T160");
 /// A call without an end or a time, so that its operation is left out.

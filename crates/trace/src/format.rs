@@ -37,6 +37,8 @@ pub enum Format {
     Chrome,
     /// Spans as a table with a header.
     SpansCsv,
+    /// Parquet files: tables of spans, and blocks of Tempo.
+    Parquet,
     /// Messages as a table: `sender,receiver,time`.
     Messages,
     /// Send and receive events as a table: `time,event,process,message`.
@@ -51,7 +53,7 @@ pub enum Format {
 
 impl Format {
     /// All of them.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::Angio,
         Self::AngioJsonl,
         Self::Otlp,
@@ -66,6 +68,7 @@ impl Format {
         Self::Honeycomb,
         Self::Chrome,
         Self::SpansCsv,
+        Self::Parquet,
         Self::Messages,
         Self::Events,
         Self::Lqsim,
@@ -90,6 +93,7 @@ impl Format {
             Self::Honeycomb => "honeycomb",
             Self::Chrome => "chrome",
             Self::SpansCsv => "spans-csv",
+            Self::Parquet => "parquet",
             Self::Messages => "messages",
             Self::Events => "events",
             Self::Lqsim => "lqsim",

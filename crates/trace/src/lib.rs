@@ -29,9 +29,11 @@
 #![forbid(unsafe_code)]
 
 pub mod angio;
+pub mod archive;
 mod calls;
 pub mod codes;
 mod cpu;
+mod critical;
 pub mod detect;
 pub mod event;
 mod failures;
@@ -39,6 +41,7 @@ pub mod format;
 mod lines;
 pub mod messages;
 pub mod named;
+mod parquet;
 pub mod quality;
 pub mod read;
 pub mod recorded;
@@ -57,6 +60,7 @@ pub mod protobuf {
 
 pub use calls::{SpanCalls, SpanOperations, operations_of};
 pub use cpu::CpuProfile;
+pub use critical::Children;
 pub use event::{Event, Extent, Kind, Operation, Origins, Replica, SpanItem, Task, TaskId, TraceNames};
 pub use failures::FailureCounts;
 pub use format::Format;

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use crate::detect::{HEAD, detect};
 use crate::format::Format;
-use crate::spans::Grouping;
+use crate::spans::{Grouping, TableMapping};
 use crate::traces::Traces;
-use crate::{Operation, SpanTree, TraceNames, Wanted, codes, messages, unpack};
+use crate::{Operation, SpanTree, TraceNames, Wanted, codes, messages, parquet, unpack};
 use dyelog_diagnostic::{Code, Diagnostic, Diagnostics, Place, Severity};
 
 /// Takes operations as they come out of a reader.
@@ -111,6 +111,8 @@ pub struct ReadOptions {
     pub sampling: Option<f64>,
     /// Spans: how names of operations are grouped.
     pub grouping: Grouping,
+    /// Tables of spans: what their columns mean. Inputs are taken for tables then.
+    pub table: Option<Arc<TableMapping>>,
 }
 
 /// Reads a trace of any format, compressed or not, and gives its operations to the sink as they come.
@@ -150,6 +152,10 @@ pub fn open<'r>(file: &str, input: impl Read + Send + 'r, options: &ReadOptions)
     let damage = if options.strict { unpack::Found::default() } else { input.as_far_as_it_goes() };
     let format = match options.format {
         Some(format) => format,
+        None if options.table.is_some() => {
+            let head = input.head().map_err(|error| failed(file, &error))?;
+            if head.starts_with(parquet::MAGIC) { Format::Parquet } else { Format::SpansCsv }
+        }
         // What little there is of a damaged archive may be nothing that anybody knows.
         None => detect(file, input.head().map_err(|error| failed(file, &error))?)
             .map_err(|found| damage.take().map_or(found, |damage| damaged(file, &damage).into()))?,

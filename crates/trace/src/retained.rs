@@ -300,16 +300,31 @@ impl Kept {
         self.details.get(span as usize).copied().unwrap_or_default()
     }
 
-    fn attributes_of(&self, span: u32) -> &[Attribute] {
+    pub(super) fn attributes_of(&self, span: u32) -> &[Attribute] {
         slice(&self.attributes, self.detail(span).attributes)
     }
 
-    fn events_of(&self, span: u32) -> &[SpanEvent] {
+    pub(super) fn events_of(&self, span: u32) -> &[SpanEvent] {
         slice(&self.events, self.detail(span).events)
     }
 
-    fn status_of(&self, span: u32) -> Status {
+    pub(super) fn status_of(&self, span: u32) -> Status {
         self.detail(span).status
+    }
+
+    /// The number of the resource that a span is of; 0 for none.
+    pub(super) fn resource_of(&self, span: u32) -> u32 {
+        self.detail(span).resource
+    }
+
+    /// The attributes of a resource, by its number.
+    pub(super) fn resource_attributes(&self, number: u32) -> &[Attribute] {
+        number.checked_sub(1).map_or(&[], |place| slice(&self.attributes, self.resources[place as usize]))
+    }
+
+    /// The attributes of an event.
+    pub(super) fn event_attributes(&self, event: &SpanEvent) -> &[Attribute] {
+        slice(&self.attributes, event.attributes)
     }
 }
 
@@ -380,11 +395,7 @@ impl SpanTree {
 
     /// The attributes of the resource that a span is of: those that are wanted.
     pub fn resource(&self, span: u32) -> &[Attribute] {
-        let resource = self.kept.detail(self.spans[span as usize].place).resource;
-        match resource.checked_sub(1) {
-            Some(place) => slice(&self.kept.attributes, self.kept.resources[place as usize]),
-            None => &[],
-        }
+        self.kept.resource_attributes(self.kept.resource_of(self.spans[span as usize].place))
     }
 
     /// The events of a span, where events are wanted.
@@ -394,7 +405,7 @@ impl SpanTree {
 
     /// The attributes of an event: those that are wanted.
     pub fn event_attributes(&self, event: &SpanEvent) -> &[Attribute] {
-        slice(&self.kept.attributes, event.attributes)
+        self.kept.event_attributes(event)
     }
 
     /// How a span ended.

@@ -1,11 +1,13 @@
 //! Traces that are analysed together: of which formats an operation may lie in several files, and how it is put together.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 
 use crate::read::{OpenTrace, ReadOptions, ReadReport, Sink, cut_off, mixed};
 use crate::spans::SpanFiles;
 use crate::spans::formats::{self, Piece};
-use crate::{Format, TraceNames, angio, calls};
+use crate::spans::model::Spans;
+use crate::{Format, Operation, TraceNames, angio, calls};
 use dyelog_callgraph::Input;
 use dyelog_diagnostic::Diagnostics;
 
@@ -60,21 +62,36 @@ impl<'r> Traces<'r> {
     ///
     /// # Errors
     /// As [`read`](crate::read()).
-    pub fn finish(self, names: &mut TraceNames, sink: &mut dyn Sink) -> Result<ReadReport, Diagnostics> {
-        let Self { mut spans, pieces, mut report } = self;
-        for (format, traces) in pieces {
+    pub fn finish(mut self, names: &mut TraceNames, sink: &mut dyn Sink) -> Result<ReadReport, Diagnostics> {
+        self.join_pieces(names, sink)?;
+        let Self { spans, mut report, .. } = self;
+        report.merge(spans.operations(names, sink));
+        Ok(report)
+    }
+
+    /// The spans as they were recorded, before anything is made of them, with what was kept.
+    ///
+    /// # Errors
+    /// As [`read`](crate::read()).
+    pub fn spans(mut self, names: &mut TraceNames) -> Result<(Spans, ReadReport), Diagnostics> {
+        self.join_pieces(names, &mut |_: &TraceNames, _: Operation| ControlFlow::Continue(()))?;
+        Ok((self.spans.recorded(), self.report))
+    }
+
+    /// Reads the pieces of logs that lie in several files.
+    fn join_pieces(&mut self, names: &mut TraceNames, sink: &mut dyn Sink) -> Result<(), Diagnostics> {
+        for (format, traces) in std::mem::take(&mut self.pieces) {
             let damages: Vec<_> = traces.iter().map(|trace| (trace.file.clone(), trace.damage.clone())).collect();
             let strict = traces.iter().any(|trace| trace.options.strict);
             let read = if let Some(format) = formats::of(format) {
                 let pieces = traces.into_iter().map(|trace| Piece { name: trace.file, input: Box::new(trace.input) });
-                spans.read_pieces(format, pieces.collect(), names)
+                self.spans.read_pieces(format, pieces.collect(), names)
             } else {
                 let files = traces.into_iter().map(|trace| Input::new(trace.file, trace.input)).collect();
                 calls::read(files, strict, names, sink)
             };
-            report.merge(damages.iter().fold(read, |read, (file, damage)| cut_off(read, file, damage))?);
+            self.report.merge(damages.iter().fold(read, |read, (file, damage)| cut_off(read, file, damage))?);
         }
-        report.merge(spans.operations(names, sink));
-        Ok(report)
+        Ok(())
     }
 }

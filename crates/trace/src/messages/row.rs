@@ -56,6 +56,18 @@ impl Row {
         }
     }
 
+    /// Takes fields that are at hand, in the line that they make.
+    pub fn join<'f>(&mut self, line: &mut String, fields: impl Iterator<Item = std::borrow::Cow<'f, str>>) {
+        self.fields.clear();
+        (self.quoted, self.unpaired) = (false, false);
+        line.clear();
+        for field in fields {
+            let start = line.len();
+            line.push_str(&field);
+            self.fields.push(start..line.len());
+        }
+    }
+
     fn split_quoted(&mut self, line: &str, delimiter: u8) {
         self.quoted = true;
         self.unpaired = memchr::memchr_iter(b'"', line.as_bytes()).count() % 2 == 1;

@@ -6,7 +6,7 @@ use serde::de::MapAccess;
 
 use crate::retained::{Attribute, SpanEvent, Status, Wanted};
 use crate::spans::attributes::{Attributes, Keeping};
-use crate::spans::formats::Reference;
+use crate::spans::formats::{Reference, TableMapping};
 use crate::spans::ids::SpanId;
 use crate::spans::json::{Scalar, ScalarInto, Shape};
 use crate::spans::model::{Recorder, Span, SpanKind, Spans};
@@ -71,6 +71,8 @@ pub struct Builder<'a> {
     pub(crate) waiting: Vec<(usize, Name)>,
     /// The times of spans that may come in pieces, span by span (Zipkin).
     pub(crate) pieces: Vec<Times>,
+    /// How the columns of a table are read, where it is said.
+    pub(crate) table: Option<Arc<TableMapping>>,
     /// What the input holds besides or instead of spans.
     pub foreign: Option<&'static str>,
 }
@@ -99,6 +101,7 @@ impl<'a> Builder<'a> {
             references: Vec::new(),
             waiting: Vec::new(),
             pieces: Vec::new(),
+            table: None,
             foreign: None,
         }
     }

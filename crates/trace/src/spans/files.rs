@@ -66,6 +66,7 @@ impl SpanFiles {
         read: impl FnOnce(&mut Builder<'_>) -> Result<(), Diagnostics>,
     ) -> Result<ReadReport, Diagnostics> {
         let mut builder = Builder::keeping(file, &mut names.names, &self.wanted);
+        builder.table.clone_from(&self.options.table);
         read(&mut builder)?;
         let (spans, report, foreign) = builder.finish_input();
         if spans.spans.is_empty() {
@@ -73,6 +74,11 @@ impl SpanFiles {
         }
         self.spans.append(spans);
         Ok(report)
+    }
+
+    /// The spans of all files, as they were recorded.
+    pub(crate) fn recorded(self) -> Spans {
+        self.spans
     }
 
     /// Gives out the operations that the spans of all files form, in the order of their start.

@@ -43,6 +43,7 @@ mod unanswered;
 pub mod write;
 
 pub(crate) use files::SpanFiles;
+pub use formats::TableMapping;
 
 use std::io::Read;
 use std::sync::Arc;
@@ -87,13 +88,31 @@ pub fn read(
 pub fn collect(
     format: Format,
     file: &str,
-    mut input: impl Read,
+    input: impl Read,
     strict: bool,
+    names: &mut Names,
+) -> Result<(Spans, ReadReport), Diagnostics> {
+    collect_with(format, file, input, &SpanOptions { strict, ..SpanOptions::default() }, names)
+}
+
+/// The same, read as the options say.
+///
+/// # Errors
+/// As [`collect`].
+///
+/// # Panics
+/// As [`collect`].
+pub fn collect_with(
+    format: Format,
+    file: &str,
+    mut input: impl Read,
+    options: &SpanOptions,
     names: &mut Names,
 ) -> Result<(Spans, ReadReport), Diagnostics> {
     let format = formats::of(format).expect("it is a format of spans");
     let mut builder = Builder::keeping(file, names, &Arc::new(Wanted::default()));
-    (format.read)(&mut builder, &mut input, strict)?;
+    builder.table.clone_from(&options.table);
+    (format.read)(&mut builder, &mut input, options.strict)?;
     let (spans, report, _) = builder.finish_input();
     Ok((spans, report))
 }
@@ -109,6 +128,8 @@ pub struct SpanOptions {
     pub sampling: Option<f64>,
     /// How names of operations are grouped.
     pub grouping: Grouping,
+    /// How the columns of tables are read, where their names do not tell it.
+    pub table: Option<Arc<TableMapping>>,
 }
 
 impl From<&ReadOptions> for SpanOptions {
@@ -117,6 +138,7 @@ impl From<&ReadOptions> for SpanOptions {
             strict: options.strict,
             sampling: options.sampling,
             grouping: options.grouping.clone(),
+            table: options.table.clone(),
             ..Self::default()
         }
     }
@@ -124,6 +146,6 @@ impl From<&ReadOptions> for SpanOptions {
 
 impl Default for SpanOptions {
     fn default() -> Self {
-        Self { strict: false, correct_skew: true, sampling: None, grouping: Grouping::default() }
+        Self { strict: false, correct_skew: true, sampling: None, grouping: Grouping::default(), table: None }
     }
 }

@@ -1,5 +1,7 @@
 //! Whatever is done to an input, it is read or refused; nothing panics, and nothing takes for ever.
 
+use std::io::{Cursor, Read as _};
+
 use dyelog_trace::Format;
 use proptest::prelude::*;
 use prost::Message as _;
@@ -29,6 +31,9 @@ fn inputs() -> Vec<(Format, Vec<u8>)> {
         (Format::Chrome, br#"[{"ph":"X","ts":1,"dur":2,"pid":1,"tid":1},{"ph":"B","ts":1,"pid":1,"tid":1},{"ph":"E","ts":4,"pid":1,"tid":1},{"ph":"s","id":1,"ts":2,"pid":1,"tid":1},{"ph":"f","id":1,"ts":3,"pid":1,"tid":2},{"ph":"b","id":1,"ts":3,"pid":1,"tid":1},{"ph":"X","ts":3,"pid":1,"tid":2}]"#.to_vec()),
         (Format::SpansCsv, b"trace_id,span_id,parent,service,name,kind,start_us,duration_us\n1,a,,w,\"g\",server,5,6\n1,b,a,w,x,client,6,1\n".to_vec()),
         (Format::SpansCsv, b"traceid,timestamp,rpcid,um,rpctype,dm,interface,rt\nt,1,0,u,rpc,f,i,-3\nt,1,0.1,f,mq,g,i,2\n".to_vec()),
+        (Format::Parquet, super::parquet::TABLES[1].1.to_vec()),
+        (Format::Parquet, super::parquet::TEMPO4.to_vec()),
+        (Format::Datadog, super::suppliers::msgpack()),
         (Format::Kieker, b"$0=kieker.common.record.controlflow.OperationExecutionRecord\n".to_vec()),
     ]
 }
@@ -98,6 +103,19 @@ proptest! {
     fn damaged_logs_of_kieker_are_read_or_refused(changes in prop::collection::vec(change(), 1..6)) {
         let log = changed(super::kieker::LOG.as_bytes().to_vec(), &changes);
         let _ = super::show::operations(&[("kieker.map", super::kieker::MAP.as_bytes()), ("1.dat", &log)]);
+    }
+
+    #[test]
+    fn damaged_archives_are_listed_or_refused(changes in prop::collection::vec(change(), 1..6)) {
+        let bytes = changed(super::archive::zip(&[("a", b"first"), ("b", b"second, second")]), &changes);
+        let _ = dyelog_trace::archive::tar(&bytes[..]);
+        if let Ok(listing) = dyelog_trace::archive::zip(&mut Cursor::new(&bytes)) {
+            for member in &listing.members {
+                if let Ok(opened) = dyelog_trace::archive::open_zipped(Cursor::new(bytes.clone()), member) {
+                    let _ = opened.take(1 << 16).read_to_end(&mut Vec::new());
+                }
+            }
+        }
     }
 
     #[test]

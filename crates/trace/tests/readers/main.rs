@@ -1,8 +1,10 @@
 //! The readers of spans, a module a format: fixtures written by hand, damage, and what reference data must give.
 
+mod archive;
 mod damage;
 mod kieker;
 mod otlp_proto;
+mod parquet;
 mod reference;
 mod show;
 mod skywalking;

@@ -1,6 +1,6 @@
 //! What services that store traces give out: Elastic APM, X-Ray, Datadog, Honeycomb, Chrome.
 
-use super::show::recorded;
+use super::show::{recorded, recorded_as};
 
 #[test]
 fn elastic_apm_from_agents() {
@@ -49,6 +49,84 @@ fn datadog_traces() {
     let payload = r#"{"hostname":"agent","tracerPayloads":[{"hostname":"hostB","chunks":[{"priority":-1,"spans":[{"traceID":"7","spanID":"8","parentID":"0","name":"web.request","resource":"GET /","service":"web","start":"1700000000000000000","duration":"5","metrics":{"_dd.agent_psr":0.1}}]}]},
       {"chunks":[{"priority":1,"spans":[{"traceID":"9","spanID":"10","name":"job","resource":"job","service":"cron","start":"1700000000000000000","duration":"5"}]}]}]}"#;
     insta::assert_snapshot!("datadog_payload", recorded(payload.as_bytes()));
+}
+
+/// A value in MessagePack.
+fn packed(value: &serde_json::Value, out: &mut Vec<u8>) {
+    use serde_json::Value;
+    match value {
+        Value::Null => out.push(0xc0),
+        Value::Bool(truth) => out.push(0xc2 + u8::from(*truth)),
+        Value::Number(number) => match number.as_u64() {
+            Some(number @ 0..0x80) => out.push(number as u8),
+            Some(number) => {
+                out.push(0xcf);
+                out.extend(number.to_be_bytes());
+            }
+            None => {
+                out.push(0xcb);
+                out.extend(number.as_f64().expect("a number").to_be_bytes());
+            }
+        },
+        Value::String(text) => {
+            out.extend([0xd9, text.len() as u8]);
+            out.extend(text.as_bytes());
+        }
+        Value::Array(items) => {
+            out.extend([0xdc, 0, items.len() as u8]);
+            for item in items {
+                packed(item, out);
+            }
+        }
+        Value::Object(members) => {
+            out.push(0x80 + members.len() as u8);
+            for (key, value) in members {
+                match key.parse::<u64>() {
+                    // Places in the table of strings are numbers.
+                    Ok(number) => packed(&number.into(), out),
+                    Err(_) => packed(&key.as_str().into(), out),
+                }
+                packed(value, out);
+            }
+        }
+    }
+}
+
+/// Two traces as tracers send them.
+pub fn msgpack() -> Vec<u8> {
+    let traces = serde_json::json!([
+        [
+            {"trace_id": 13_929_872_635_420_174_821_u64, "span_id": 17_293_822_569_102_704_641_u64, "parent_id": 0, "name": "web.request", "resource": "GET /buy", "service": "web", "type": "web", "start": 1_700_000_000_000_000_000_u64, "duration": 50_000_000, "error": 0, "meta": {"runtime-id": "r1"}, "metrics": {"_dd.agent_psr": 0.5}},
+            {"trace_id": 13_929_872_635_420_174_821_u64, "span_id": 17_293_822_569_102_704_642_u64, "parent_id": 17_293_822_569_102_704_641_u64, "name": "postgres.query", "resource": "SELECT 1", "service": "web-postgres", "type": "sql", "start": 1_700_000_000_010_000_000_u64, "duration": 5_000_000, "error": 1, "meta": {}, "metrics": {}}
+        ],
+        []
+    ]);
+    let mut bytes = Vec::new();
+    packed(&traces, &mut bytes);
+    bytes
+}
+
+#[test]
+fn datadog_traces_in_messagepack() {
+    let bytes = msgpack();
+    let wanted = recorded(&bytes);
+    insta::assert_snapshot!("datadog_msgpack", wanted);
+    // The same with texts as places in a table.
+    let table = serde_json::json!([
+        ["", "web", "web.request", "GET /buy", "runtime-id", "r1", "_dd.agent_psr", "web-postgres", "postgres.query", "SELECT 1", "sql"],
+        [[
+            [1, 2, 3, 13_929_872_635_420_174_821_u64, 17_293_822_569_102_704_641_u64, 0, 1_700_000_000_000_000_000_u64, 50_000_000, 0, {"4": 5}, {"6": 0.5}, 1],
+            [7, 8, 9, 13_929_872_635_420_174_821_u64, 17_293_822_569_102_704_642_u64, 17_293_822_569_102_704_641_u64, 1_700_000_000_010_000_000_u64, 5_000_000, 1, {}, {}, 10]
+        ]]
+    ]);
+    let mut places = Vec::new();
+    packed(&table, &mut places);
+    let places: Vec<u8> = std::iter::once(0x92).chain(places.into_iter().skip(3)).collect();
+    assert_eq!(recorded(&places), wanted);
+    insta::assert_snapshot!(
+        "datadog_msgpack_cut",
+        recorded_as(dyelog_trace::Format::Datadog, &bytes[..bytes.len() - 40])
+    );
 }
 
 #[test]

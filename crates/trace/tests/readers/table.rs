@@ -1,8 +1,12 @@
 //! Spans as tables, as data sets have them.
 
-use dyelog_trace::Format;
+use std::sync::Arc;
 
-use super::show::{operations, recorded, recorded_as};
+use dyelog_diagnostic::names::Names;
+use dyelog_trace::Format;
+use dyelog_trace::spans::{self, SpanOptions, TableMapping};
+
+use super::show::{listed, operations, recorded, recorded_as, shown};
 
 #[test]
 fn columns_by_their_names() {
@@ -85,4 +89,74 @@ b\",11,1
     insta::assert_snapshot!("table_damaged", recorded(text.as_bytes()));
     insta::assert_snapshot!("table_no_column", recorded(b"trace_id,span_id,begin,took\n1,a,3,4\n"));
     insta::assert_snapshot!("table_empty", recorded_as(Format::SpansCsv, b"\n# nothing\n"));
+}
+
+/// The spans of a table that a mapping describes.
+fn mapped(mapping: &TableMapping, text: &str) -> String {
+    let options = SpanOptions { table: Some(Arc::new(mapping.clone())), ..SpanOptions::default() };
+    let mut names = Names::new();
+    match spans::collect_with(Format::SpansCsv, "t", text.as_bytes(), &options, &mut names) {
+        Ok((spans, report)) => shown(&names, &spans, &report),
+        Err(reasons) => listed(&reasons),
+    }
+}
+
+#[test]
+fn a_mapping_says_what_columns_are() {
+    // No header, an epoch, units, markers of roots, names of kinds.
+    let slate = TableMapping::parse(
+        "slate.toml",
+        r#"
+            header = false
+            separator = "|"
+            epoch = "2022-08-23T00:00:00Z"
+            roots = ["^"]
+            absent = ["?"]
+            [columns]
+            trace = 1
+            span = 2
+            parent = 3
+            service = 4
+            name = 5
+            kind = 6
+            start = 7
+            duration = 8
+            [units]
+            time = "ms"
+            duration = "us"
+            [kinds]
+            S = "server"
+            C = "client"
+        "#,
+    )
+    .expect("it is sound");
+    let text = "t1|a|^|web|GET /|S|1000.5|900\nt1|b|a|web|find|C|1000.6|500.25\nt1|c|b|?|find|S|1000.7|300\n";
+    insta::assert_snapshot!("table_mapped", mapped(&slate, text));
+    insta::assert_snapshot!(
+        "table_mapped_lacks",
+        mapped(&TableMapping::preset("nezha").expect("it ships"), "TraceID,SpanID\n1,2\n")
+    );
+}
+
+#[test]
+fn faulty_mappings() {
+    let faults = [
+        "[columns]\ntrace = \"a\"\nsapn = \"b\"\n[units]\ntime = \"h\"\nspan = \"ms\"\n[kinds]\nS = \"srv\"",
+        "epoch = \"soon\"\nseparator = \"--\"\nheader = false\n[columns]\ntrace = \"a\"",
+        "[columns]\ntrace = true",
+        "colums = 3",
+    ];
+    let found: Vec<String> = faults
+        .iter()
+        .map(|text| TableMapping::parse("m.toml", text).map_or_else(|found| listed(&found), |_| "sound".into()))
+        .collect();
+    insta::assert_snapshot!("table_faulty_mappings", found.join("\n"));
+}
+
+#[test]
+fn mappings_that_ship_are_sound() {
+    for name in TableMapping::presets() {
+        let mapping = TableMapping::preset(name).expect("it ships");
+        assert_eq!(mapping.name(), name);
+    }
 }

@@ -12,6 +12,7 @@ mod kieker;
 mod lines;
 mod otlp;
 pub(crate) mod otlp_proto;
+mod parquet;
 mod records;
 mod skywalking;
 mod table;
@@ -26,6 +27,7 @@ use crate::spans::builder::Builder;
 use dyelog_diagnostic::Diagnostics;
 
 pub(crate) use jaeger::Reference;
+pub use table::TableMapping;
 
 /// A format of spans.
 pub(crate) struct SpanFormat {
@@ -97,7 +99,7 @@ impl Head<'_> {
 }
 
 /// All formats of spans, in the order in which they are tried.
-pub(crate) static REGISTRY: [&SpanFormat; 12] = [
+pub(crate) static REGISTRY: [&SpanFormat; 13] = [
     &otlp::FORMAT,
     &otlp_proto::FORMAT,
     &skywalking::FORMAT,
@@ -109,6 +111,7 @@ pub(crate) static REGISTRY: [&SpanFormat; 12] = [
     &jaeger::FORMAT,
     &zipkin::FORMAT,
     &kieker::FORMAT,
+    &parquet::FORMAT,
     &table::FORMAT,
 ];
 

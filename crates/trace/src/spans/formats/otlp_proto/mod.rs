@@ -271,7 +271,7 @@ fn span(builder: &mut Builder<'_>, mut span: Span, message: &[u8]) -> Result<(),
     Ok(())
 }
 
-fn kind(number: u64) -> SpanKind {
+pub(super) fn kind(number: u64) -> SpanKind {
     match number {
         1 => SpanKind::Internal,
         2 => SpanKind::Server,
@@ -283,7 +283,7 @@ fn kind(number: u64) -> SpanKind {
 }
 
 /// 16 bytes; an identifier of another length is known by its digits.
-fn trace_id(builder: &mut Builder<'_>, bytes: &[u8]) -> TraceId {
+pub(super) fn trace_id(builder: &mut Builder<'_>, bytes: &[u8]) -> TraceId {
     match <[u8; 16]>::try_from(bytes) {
         Ok(bytes) => TraceId(u128::from_be_bytes(bytes)),
         Err(_) => builder.spans.trace_id(&digits(bytes)),
@@ -291,14 +291,14 @@ fn trace_id(builder: &mut Builder<'_>, bytes: &[u8]) -> TraceId {
 }
 
 /// 8 bytes; an identifier of another length is known by its digits.
-fn span_id(builder: &mut Builder<'_>, bytes: &[u8]) -> SpanId {
+pub(super) fn span_id(builder: &mut Builder<'_>, bytes: &[u8]) -> SpanId {
     match <[u8; 8]>::try_from(bytes) {
         Ok(bytes) => SpanId(u64::from_be_bytes(bytes)),
         Err(_) => builder.spans.span_id(&digits(bytes)),
     }
 }
 
-fn digits(bytes: &[u8]) -> String {
+pub(super) fn digits(bytes: &[u8]) -> String {
     use std::fmt::Write as _;
     bytes.iter().fold(String::new(), |mut text, byte| {
         write!(text, "{byte:02x}").expect("writing to a string cannot fail");
@@ -343,7 +343,7 @@ fn event(builder: &mut Builder<'_>, message: &[u8]) -> Result<(), Malformed> {
 }
 
 /// `Span.Link`
-fn link(builder: &mut Builder<'_>, message: &[u8]) -> Result<(), Malformed> {
+pub(super) fn link(builder: &mut Builder<'_>, message: &[u8]) -> Result<(), Malformed> {
     let mut link = Link { trace: TraceId::NONE, span: SpanId::NONE };
     let mut fields = Fields::of(message);
     while let Some((number, value)) = fields.next()? {

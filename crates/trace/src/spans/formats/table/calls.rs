@@ -47,7 +47,7 @@ enum Kind {
 impl Calls {
     /// Takes a row.
     pub fn row(&mut self, builder: &mut Builder<'_>, fields: &Fields<'_>, units: Units) -> Result<(), String> {
-        let start = fields.time(Column::Start, units.start)?.ok_or("the row has no time")?;
+        let start = fields.point(Column::Start, units.start)?.ok_or("the row has no time")?;
         let response = fields.time(Column::Duration, units.duration)?.ok_or("the row has no response time")?;
         let mut name = |column| builder.names.intern(fields.text(column));
         let call = Call {

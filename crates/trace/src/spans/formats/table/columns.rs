@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::mapping::TableMapping;
 use crate::codes;
 use crate::messages::row::{Delimiter, Row};
 use crate::spans::model::SpanKind;
@@ -137,14 +138,11 @@ impl Columns {
         [Column::Path, Column::Caller, Column::Callee].iter().all(|column| self.place(*column).is_some())
     }
 
-    /// Reads a header. The first column of a name counts; gives the names that mean nothing, too.
-    pub fn of(header: &str, delimiter: Delimiter) -> (Self, Vec<String>) {
+    /// Takes the columns of a header by what their names mean; gives the names that mean nothing, too. The first column of a name counts.
+    pub fn of<'n>(names: impl IntoIterator<Item = &'n str>) -> (Self, Vec<String>) {
         let mut columns = Self { places: [None; COLUMNS], units: [None; COLUMNS] };
         let mut unknown = Vec::new();
-        let mut row = Row::default();
-        row.split(header, delimiter);
-        for place in 0..row.len() {
-            let name = row.get(header, place);
+        for (place, name) in names.into_iter().enumerate() {
             match column_of(name) {
                 Some((column, unit)) if columns.places[column as usize].is_none() => {
                     columns.places[column as usize] = Some(place);
@@ -155,6 +153,37 @@ impl Columns {
             }
         }
         (columns, unknown)
+    }
+
+    /// Takes the columns that a mapping names; gives the names of those that the header lacks, too.
+    pub fn mapped(mapping: &TableMapping, names: &[String]) -> (Self, Vec<String>) {
+        let mut columns = Self { places: [None; COLUMNS], units: [None; COLUMNS] };
+        let mut lacking = Vec::new();
+        for (column, name) in &mapping.columns {
+            let by_name = || {
+                let exact = names.iter().position(|own| own == name);
+                exact.or_else(|| names.iter().position(|own| own.eq_ignore_ascii_case(name)))
+            };
+            let place = if mapping.header { by_name() } else { name.parse().ok().map(|number: usize| number - 1) };
+            columns.places[*column as usize] = place;
+            if place.is_none() {
+                lacking.push(name.clone());
+            }
+        }
+        for (column, unit) in [Column::Start, Column::End, Column::Duration, Column::Cpu].into_iter().zip(mapping.units)
+        {
+            columns.units[column as usize] = unit;
+        }
+        (columns, lacking)
+    }
+
+    /// Times of a column are in that unit, in nanoseconds, whatever its name tells.
+    pub fn set_unit(&mut self, place: usize, unit: i64) {
+        for (own, units) in self.places.iter().zip(&mut self.units) {
+            if *own == Some(place) {
+                *units = Some(unit);
+            }
+        }
     }
 
     /// What a table of spans lacks, if anything.
@@ -203,4 +232,11 @@ pub(super) fn no_column(file: &Arc<str>, what: &str, unknown: &[String]) -> Diag
     }
     let names: Vec<String> = unknown.iter().take(12).map(|name| format!("`{name}`")).collect();
     finding.with_note(format!("columns whose names mean nothing here: {}", names.join(", ")))
+}
+
+/// A header as its names.
+pub(super) fn names_of(header: &str, delimiter: Delimiter) -> Vec<String> {
+    let mut row = Row::default();
+    row.split(header, delimiter);
+    (0..row.len()).map(|place| row.get(header, place).to_owned()).collect()
 }

@@ -17,9 +17,12 @@
 //! A time without a unit is in the one that puts the first row between 2000 and 2100, else in milliseconds, with a note. A
 //! duration without one is in that of the start, also with a note. A table of Alibaba (`traceid`, `rpcid`, `um`, `dm`, `rt`) has a row for each side
 //! of a call ([`calls`]).
+//!
+//! A [`TableMapping`] says of other tables which column means what; those of the data sets ship.
 
 mod calls;
 mod columns;
+mod mapping;
 
 use std::io::Read;
 use std::sync::Arc;
@@ -34,11 +37,15 @@ use crate::spans::attributes::Meaning;
 use crate::spans::builder::Builder;
 use crate::spans::formats::{Content, SpanFormat};
 use crate::spans::ids::SpanId;
-use crate::spans::model::Span;
+use crate::spans::model::{Span, SpanKind};
 use crate::spans::time::{from_rfc3339, unit_of};
 use calls::Calls;
-use columns::{Column, Columns, kind, no_column};
+use columns::{Column, Columns, kind, names_of, no_column};
+use dyelog_diagnostic::names::Name;
 use dyelog_diagnostic::{Diagnostic, Diagnostics, Place};
+use mapping::Side;
+pub use mapping::TableMapping;
+use rustc_hash::FxHashMap;
 
 /// The format.
 pub(super) const FORMAT: SpanFormat = SpanFormat {
@@ -52,7 +59,7 @@ pub(super) const FORMAT: SpanFormat = SpanFormat {
 
 fn is_header(line: &[u8]) -> bool {
     let Ok(header) = std::str::from_utf8(line) else { return false };
-    let (columns, _) = Columns::of(header, Delimiter::of(header));
+    let (columns, _) = Columns::of(names_of(header, Delimiter::of(header)).iter().map(String::as_str));
     let has = |column| columns.place(column).is_some();
     has(Column::Trace) && (has(Column::Span) || has(Column::Path))
 }
@@ -68,37 +75,130 @@ struct Units {
 fn read(builder: &mut Builder<'_>, input: &mut dyn Read, strict: bool) -> Result<(), Diagnostics> {
     let (mut lines, mut row) = (Lines::new(input), Row::default());
     let file = Arc::clone(&builder.file);
+    let mut pending = None;
     let header = loop {
         match next(&mut lines, &file)? {
             Some((_, line)) if line.trim().is_empty() || line.starts_with('#') => {}
-            Some((_, line)) => break line.into_owned(),
+            Some((number, line)) => break (number, line.into_owned()),
             None => return Err(nothing_in(&file).into()),
         }
     };
-    let delimiter = Delimiter::of(&header);
-    let (columns, unknown) = Columns::of(&header, delimiter);
-    if let Some(what) = columns.missing() {
-        return Err(no_column(&file, what, &unknown).into());
+    let mapping = builder.table.as_deref();
+    let delimiter = mapping.and_then(|own| own.delimiter).unwrap_or_else(|| Delimiter::of(&header.1));
+    let names = names_of(&header.1, delimiter);
+    if mapping.is_some_and(|own| !own.header) {
+        pending = Some(header);
     }
-    let (mut calls, mut units) = (Calls::default(), None);
-    while let Some((number, line)) = next(&mut lines, &file)? {
+    let mut table = Table::of(builder, &names)?;
+    loop {
+        let (number, line) = match pending.take() {
+            Some((number, line)) => (number, line.into()),
+            None => match next(&mut lines, &file)? {
+                Some(read) => read,
+                None => break,
+            },
+        };
         if line.trim().is_empty() {
             continue;
         }
         row.split(&line, delimiter);
-        let fields = Fields { row: &row, line: &line, columns: &columns };
-        if row.is_broken() {
-            bad_line(builder, number, "a field in quotes goes over several lines", strict)?;
-            continue;
-        }
-        let units = *units.get_or_insert_with(|| fields.units(builder));
-        let read = if columns.are_calls() { calls.row(builder, &fields, units) } else { fields.span(builder, units) };
+        let read = if row.is_broken() {
+            Err("a field in quotes goes over several lines".to_owned())
+        } else {
+            table.row(builder, &row, &line)
+        };
         if let Err(what) = read {
             bad_line(builder, number, &what, strict)?;
         }
     }
-    calls.finish(builder);
+    table.finish(builder);
     Ok(())
+}
+
+/// A table of which the columns are known.
+pub(super) struct Table {
+    columns: Columns,
+    mapping: Option<Arc<TableMapping>>,
+    units: Option<Units>,
+    calls: Calls,
+    /// How many spans there were before it.
+    before: usize,
+}
+
+impl Table {
+    /// A table with these names of columns.
+    ///
+    /// # Errors
+    /// The column that it lacks.
+    pub fn of(builder: &mut Builder<'_>, names: &[String]) -> Result<Self, Diagnostics> {
+        let mapping = builder.table.clone().or_else(|| TableMapping::fitting(names).map(Arc::new));
+        let (columns, unknown) = match &mapping {
+            Some(mapping) => match Columns::mapped(mapping, names) {
+                (columns, lacking) if lacking.is_empty() => (columns, Vec::new()),
+                (_, lacking) => return Err(lacks(&builder.file, mapping, &lacking, names).into()),
+            },
+            None => Columns::of(names.iter().map(String::as_str)),
+        };
+        if let Some(what) = columns.missing() {
+            return Err(no_column(&builder.file, what, &unknown).into());
+        }
+        Ok(Self { columns, mapping, units: None, calls: Calls::default(), before: builder.spans.spans.len() })
+    }
+
+    /// Times of a column are in that unit, in nanoseconds.
+    pub fn set_unit(&mut self, place: usize, unit: i64) {
+        self.columns.set_unit(place, unit);
+    }
+
+    /// Takes a row.
+    pub fn row(&mut self, builder: &mut Builder<'_>, row: &Row, line: &str) -> Result<(), String> {
+        let fields = Fields { row, line, columns: &self.columns, mapping: self.mapping.as_deref() };
+        let units = *self.units.get_or_insert_with(|| fields.units(builder));
+        if self.columns.are_calls() { self.calls.row(builder, &fields, units) } else { fields.span(builder, units) }
+    }
+
+    /// Takes what needs all rows.
+    pub fn finish(self, builder: &mut Builder<'_>) {
+        self.calls.finish(builder);
+        let side = self.mapping.map(|own| own.side).unwrap_or_default();
+        let by: fn(&Span) -> Name = match side {
+            Side::Kind => return,
+            Side::Instance => |span| span.instance,
+            Side::Service => |span| span.service,
+        };
+        sides(&mut builder.spans.spans[self.before..], by);
+    }
+}
+
+/// A table without columns that its mapping names.
+fn lacks(file: &Arc<str>, mapping: &TableMapping, lacking: &[String], names: &[String]) -> Diagnostic {
+    let place = Place::Line { file: Arc::clone(file), line: 1, column: 0 };
+    let quoted =
+        |names: &[String]| names.iter().take(12).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    let message = format!("the table lacks columns that `{}` names: {}", mapping.name(), quoted(lacking));
+    Diagnostic::error(codes::NO_COLUMN, place, message).with_note(format!("it has {}", quoted(names)))
+}
+
+/// Gives spans without a kind one: what is below a span of another instance or service was called by it.
+fn sides(spans: &mut [Span], of: fn(&Span) -> Name) {
+    let places: FxHashMap<_, _> =
+        spans.iter().enumerate().map(|(place, span)| ((span.trace, span.id), place)).collect();
+    for place in 0..spans.len() {
+        let own = spans[place];
+        let above = places.get(&(own.trace, own.parent)).copied().filter(|_| own.parent.is_some());
+        let called = above.is_none_or(|above| of(&spans[above]) != of(&own));
+        if called && own.kind == SpanKind::Unspecified {
+            spans[place].kind = SpanKind::Server;
+        }
+        if let Some(above) = above.filter(|above| called && spans[*above].name == own.name)
+            && matches!(spans[above].kind, SpanKind::Unspecified | SpanKind::Internal)
+        {
+            spans[above].kind = SpanKind::Client;
+        }
+    }
+    for span in spans.iter_mut().filter(|span| span.kind == SpanKind::Unspecified) {
+        span.kind = SpanKind::Internal;
+    }
 }
 
 /// The fields of a row.
@@ -106,13 +206,21 @@ struct Fields<'a> {
     row: &'a Row,
     line: &'a str,
     columns: &'a Columns,
+    mapping: Option<&'a TableMapping>,
 }
 
 impl Fields<'_> {
     /// A field; empty where there is none, or where it says that there is none.
     fn text(&self, column: Column) -> &str {
         let text = self.columns.place(column).map_or("", |place| self.row.get(self.line, place));
-        if ["nan", "null", "none", "(?)"].iter().any(|none| text.eq_ignore_ascii_case(none)) { "" } else { text }
+        let own = self.mapping.is_some_and(|own| own.absent.iter().any(|absent| absent == text));
+        if own || ["nan", "null", "none", "(?)"].iter().any(|none| text.eq_ignore_ascii_case(none)) { "" } else { text }
+    }
+
+    /// A point in time: what times count from is added.
+    fn point(&self, column: Column, unit: i64) -> Result<Option<i64>, String> {
+        let epoch = self.mapping.map_or(0, |own| own.epoch);
+        Ok(self.time(column, unit)?.map(|time| time.saturating_add(epoch)))
     }
 
     /// A time in nanoseconds; `None` where the field is empty.
@@ -156,7 +264,7 @@ impl Fields<'_> {
     /// A row that is a span.
     fn span(&self, builder: &mut Builder<'_>, units: Units) -> Result<(), String> {
         builder.open();
-        let (start, end) = (self.time(Column::Start, units.start)?, self.time(Column::End, units.end)?);
+        let (start, end) = (self.point(Column::Start, units.start)?, self.point(Column::End, units.end)?);
         let duration = self.time(Column::Duration, units.duration)?;
         let mut span = Span {
             trace: builder.spans.trace_id(self.text(Column::Trace)),
@@ -165,7 +273,7 @@ impl Fields<'_> {
             name: builder.names.intern(self.text(Column::Name)),
             instance: builder.names.intern(self.text(Column::Instance)),
             host: builder.names.intern(self.text(Column::Host)),
-            kind: kind(self.text(Column::Kind)),
+            kind: self.kind(),
             ..Span::default()
         };
         let service = match self.text(Column::Service) {
@@ -195,9 +303,20 @@ impl Fields<'_> {
         }
     }
 
+    fn kind(&self) -> SpanKind {
+        let text = self.text(Column::Kind);
+        let own = self.mapping.and_then(|own| own.kinds.iter().find(|(value, _)| value == text));
+        own.map_or_else(|| kind(text), |(_, kind)| *kind)
+    }
+
     fn parent(&self, builder: &mut Builder<'_>) -> SpanId {
         let text = self.text(Column::Parent);
-        if text == "-1" || text.eq_ignore_ascii_case("root") { SpanId::NONE } else { builder.spans.span_id(text) }
+        let root = self.mapping.is_some_and(|own| own.roots.iter().any(|root| root == text));
+        if root || text == "-1" || text.eq_ignore_ascii_case("root") {
+            SpanId::NONE
+        } else {
+            builder.spans.span_id(text)
+        }
     }
 }
 

@@ -1,5 +1,5 @@
 //! Datadog: traces as tracers send them (a list of lists of spans, `traces`), payloads of the agent (`tracerPayloads`, `chunks`), and
-//! a trace as its page gives it out (`spans` by their identifiers), in JSON.
+//! a trace as its page gives it out (`spans` by their identifiers), in JSON; what tracers send, also in [`msgpack`].
 //!
 //! | what | where |
 //! |---|---|
@@ -16,8 +16,17 @@
 //!
 //! Times are nanoseconds.
 
+mod msgpack;
+
+use std::io::{BufRead, BufReader, ErrorKind, Read};
+use std::sync::Arc;
+
 use rustc_hash::FxHashMap;
 use serde_json::Value;
+
+use crate::codes;
+use crate::read::failed;
+use dyelog_diagnostic::{Diagnostic, Diagnostics, Place, Severity};
 
 use crate::retained::Status;
 use crate::spans::attributes::Meaning;
@@ -34,18 +43,55 @@ use dyelog_diagnostic::names::Name;
 pub(super) const FORMAT: SpanFormat = SpanFormat {
     format: crate::Format::Datadog,
     title: "Datadog",
-    content: &[Content::Json],
-    detect: |_, head| {
+    content: &[Content::Json, Content::Binary],
+    detect: |content, head| {
+        if content == Content::Binary {
+            return msgpack::is_traces(head.bytes);
+        }
         let ids = [["trace_id", "span_id"], ["traceID", "spanID"], ["traceId", "spanId"]];
         ids.iter().any(|ids| head.has(ids)) && head.has(&["resource", "start", "duration"])
     },
-    read: |builder, input, strict| {
-        let Documents(datadog) = input::documents::<Documents<Datadog>>(builder, input, strict)?;
-        datadog.finish(builder);
-        Ok(())
-    },
+    read,
     together: None,
 };
+
+fn read(builder: &mut Builder<'_>, input: &mut dyn Read, strict: bool) -> Result<(), Diagnostics> {
+    let file = Arc::clone(&builder.file);
+    let mut input = BufReader::with_capacity(64 << 10, input);
+    let head = input.fill_buf().map_err(|error| failed(&file, &error))?;
+    if !msgpack::is_traces(head) {
+        let Documents(datadog) = input::documents::<Documents<Datadog>>(builder, &mut input, strict)?;
+        datadog.finish(builder);
+        return Ok(());
+    }
+    let mut datadog = Datadog::default();
+    let read = msgpack::spans(&mut input, |span| {
+        let own = Record(&span);
+        datadog.take(builder, own, own);
+    });
+    if let Err(error) = read {
+        let early = error.kind() == ErrorKind::UnexpectedEof;
+        if !early && error.kind() != ErrorKind::InvalidData {
+            return Err(failed(&file, &error).into());
+        }
+        let what = if early {
+            "the MessagePack ends too early".to_owned()
+        } else {
+            format!("this is not MessagePack: {error}")
+        };
+        let used = builder.spans.spans.len();
+        let finding = Diagnostic::error(codes::BAD_MESSAGE, Place::File { file }, what);
+        if strict || used == 0 {
+            return Err(finding.into());
+        }
+        builder.report.count("MessagePack that cannot be read further", || Diagnostic {
+            severity: Severity::Warning,
+            ..finding.with_note(format!("the {used} spans before it are used; what came after is lost"))
+        });
+    }
+    datadog.finish(builder);
+    Ok(())
+}
 
 /// What the records mean, and what waits for all of them.
 #[derive(Default)]

@@ -67,7 +67,7 @@ fn json_span(number: u64, place: usize, span: &WrittenSpan) -> Value {
 }
 
 /// The kind as OTLP numbers it.
-fn number_of(kind: SpanKind) -> u8 {
+pub(super) fn number_of(kind: SpanKind) -> u8 {
     match kind {
         SpanKind::Unspecified => 0,
         SpanKind::Internal => 1,

@@ -1,16 +1,21 @@
 //! `dyelog trace`.
 
+mod show;
+
 use std::io::{IsTerminal, Write};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::{Args, Subcommand, ValueEnum};
 use dyelog::diagnostic::{Diagnostic, Diagnostics, Severity};
 use dyelog::report;
+use dyelog::study::services::Services;
 use dyelog::trace::messages::{MessageStat, MessageStep, Messages, StepSink};
 use dyelog::trace::quality::{Gate, Policy};
+use dyelog::trace::spans::write::{SpanTarget, write_spans};
 use dyelog::trace::stat::TraceStat;
-use dyelog::trace::{self, FailureCounts, Operation, ReadReport, Sink, TraceNames, angio};
+use dyelog::trace::{self, FailureCounts, Operation, ReadReport, Sink, SpanTree, TraceNames, Wanted, angio};
 
 use crate::cli::args::{Form, OutputArguments, ReadingArguments, TraceArguments};
 use crate::cli::exit::Exit;
@@ -25,10 +30,12 @@ use crate::cli::{Failure, Outcome, input};
 pub enum Command {
     /// Report which operations are well formed, and what is wrong with the others; exits with 1 where any is damaged
     Check(CheckArguments),
-    /// Write traces in a native format
+    /// Write traces in another format
     Convert(ConvertArguments),
-    /// Count what is in traces, in all and by scenario
+    /// Count what is in traces, in all and by scenario; of spans also services and calls, with rates and latencies
     Stat(StatArguments),
+    /// Show one operation on its axis of time, with its critical path
+    Show(show::Arguments),
 }
 
 /// Arguments of `dyelog trace check`.
@@ -67,6 +74,7 @@ pub struct StatArguments {
 #[command(after_long_help = examples! {
     "spans as events, one a line, in the notation of the templates" => "dyelog trace convert traces/shop.otlp.jsonl -o shop.angio",
     "the same as JSON lines" => "dyelog trace convert traces/shop.otlp.jsonl --to angio-jsonl",
+    "spans as another tracer writes them, with a word on what that loses" => "dyelog trace convert traces/shop.otlp.jsonl --to jaeger -o shop.json",
 })]
 pub struct ConvertArguments {
     #[command(flatten)]
@@ -85,6 +93,27 @@ enum Target {
     Angio,
     /// The native events as JSON lines
     AngioJsonl,
+    /// Spans as OTLP JSON, a request a line
+    Otlp,
+    /// Spans as Jaeger JSON
+    Jaeger,
+    /// Spans as Zipkin JSON, version 2
+    Zipkin,
+    /// Spans as a table
+    SpansCsv,
+}
+
+impl Target {
+    /// The format, where it is one of spans.
+    fn of_spans(self) -> Option<SpanTarget> {
+        match self {
+            Self::Angio | Self::AngioJsonl => None,
+            Self::Otlp => Some(SpanTarget::Otlp),
+            Self::Jaeger => Some(SpanTarget::Jaeger),
+            Self::Zipkin => Some(SpanTarget::Zipkin),
+            Self::SpansCsv => Some(SpanTarget::Csv),
+        }
+    }
 }
 
 /// Runs a subcommand of `dyelog trace`.
@@ -93,6 +122,7 @@ pub fn run(command: &Command, terminal: &mut Terminal) -> Outcome {
         Command::Check(arguments) => check(arguments, terminal),
         Command::Convert(arguments) => convert(arguments, terminal),
         Command::Stat(arguments) => stat(arguments, terminal),
+        Command::Show(arguments) => show::run(arguments, terminal),
     }
 }
 
@@ -154,8 +184,8 @@ struct Writing<'o> {
 impl Sink for Writing<'_> {
     fn operation(&mut self, names: &TraceNames, operation: Operation) -> ControlFlow<()> {
         let written = self.output.attempt(|mut writer: &mut dyn Write| match self.to {
-            Target::Angio => angio::write_text(&mut writer, names, &operation),
             Target::AngioJsonl => angio::write_jsonl(&mut writer, names, &operation),
+            _ => angio::write_text(&mut writer, names, &operation),
         });
         match written {
             Ok(()) => ControlFlow::Continue(()),
@@ -250,6 +280,9 @@ fn convert(arguments: &ConvertArguments, terminal: &Terminal) -> Outcome {
         output.finish()?;
         return Ok(Exit::Ok);
     };
+    if let Some(target) = arguments.to.of_spans() {
+        return convert_spans(arguments, target, first, output, &progress, terminal);
+    }
     let mut writing = Writing { output: &mut output, to: arguments.to, failure: None };
     let read = read_all(files, first, &arguments.input.reading, &progress, &mut writing);
     if let Some(failure) = writing.failure {
@@ -257,6 +290,28 @@ fn convert(arguments: &ConvertArguments, terminal: &Terminal) -> Outcome {
     }
     let read = read?;
     terminal.report_kinds(&read, |_| true);
+    output.finish()?;
+    Ok(Exit::Ok)
+}
+
+/// Writes spans as they were recorded, and tells what the format does not hold.
+fn convert_spans(
+    arguments: &ConvertArguments,
+    target: SpanTarget,
+    first: First,
+    mut output: Output,
+    progress: &Progress,
+    terminal: &Terminal,
+) -> Outcome {
+    let TraceArguments { traces, reading } = &arguments.input;
+    let mut names = TraceNames::new();
+    let read = messages::read_spans(traces, first, reading, progress, &mut names);
+    progress.done();
+    let (spans, read) = read?;
+    let losses = output.attempt(|writer| write_spans(writer, target, &names.names, &spans))?;
+    terminal.report_kinds(&read, |_| true);
+    let notes: Vec<Diagnostic> = losses.iter().map(|(what, spans)| report::trace::lost(what, *spans)).collect();
+    terminal.report(&notes);
     output.finish()?;
     Ok(Exit::Ok)
 }
@@ -272,25 +327,50 @@ fn stat(arguments: &StatArguments, terminal: &Terminal) -> Outcome {
         }
         Read::Not(first) => first,
     };
-    let mut stat = TraceStat::default();
-    let mut sink = |names: &TraceNames, operation: Operation| {
-        stat.add(names, &operation);
-        ControlFlow::Continue(())
-    };
+    let mut counting = Counting::default();
     let files = &arguments.input.traces;
-    let read = read_all(files, first, &arguments.input.reading, &progress, &mut sink)?;
+    let read = read_all(files, first, &arguments.input.reading, &progress, &mut counting)?;
     terminal.report_kinds(&read, |_| true);
+    let Counting { stat, services, .. } = counting;
+    let look = terminal.look(&arguments.output);
     let mut output = Output::open(&arguments.output)?;
     output.text(&match arguments.format {
-        Form::Text => stat.text() + &report::trace::counted_text(&read),
+        Form::Text => stat.text() + &report::services::text(&services, look) + &report::trace::counted_text(&read),
         Form::Json => {
             let mut document = stat.json();
+            document["services"] = report::services::json(&services);
             document["reading"] = report::trace::counted_json(&read);
             report::json::pretty(&document)
         }
     })?;
     output.finish()?;
     Ok(Exit::Ok)
+}
+
+/// Counts operations, and what services do in them where they have spans.
+#[derive(Default)]
+struct Counting {
+    stat: TraceStat,
+    services: Services,
+    spans: Option<SpanTree>,
+}
+
+impl Sink for Counting {
+    fn wanted(&self) -> Arc<Wanted> {
+        Arc::new(Wanted { spans: true, ..Wanted::default() })
+    }
+
+    fn spans(&mut self, _: &TraceNames, spans: SpanTree) {
+        self.spans = Some(spans);
+    }
+
+    fn operation(&mut self, names: &TraceNames, operation: Operation) -> ControlFlow<()> {
+        self.stat.add(names, &operation);
+        if let Some(spans) = self.spans.take() {
+            self.services.add(names, &operation, &spans);
+        }
+        ControlFlow::Continue(())
+    }
 }
 
 /// Reads traces one after another; errors of all of them come together.
@@ -305,12 +385,30 @@ fn read_all(
         Failure::Input(findings) => Diagnostics(findings),
         Failure::Closed => Diagnostics(Vec::new()),
     })?;
-    let mut sink = |names: &TraceNames, operation: Operation| {
-        progress.operation();
-        sink.operation(names, operation)
-    };
     let mut names = TraceNames::new();
-    let read = messages::read_operations(files, first, reading, progress, &mut names, &mut sink);
+    let mut counted = Counted { sink, progress };
+    let read = messages::read_operations(files, first, reading, progress, &mut names, &mut counted);
     progress.done();
     read
+}
+
+/// Passes operations on, and counts them.
+struct Counted<'s> {
+    sink: &'s mut dyn Sink,
+    progress: &'s Progress,
+}
+
+impl Sink for Counted<'_> {
+    fn operation(&mut self, names: &TraceNames, operation: Operation) -> ControlFlow<()> {
+        self.progress.operation();
+        self.sink.operation(names, operation)
+    }
+
+    fn wanted(&self) -> Arc<Wanted> {
+        self.sink.wanted()
+    }
+
+    fn spans(&mut self, names: &TraceNames, spans: SpanTree) {
+        self.sink.spans(names, spans);
+    }
 }
