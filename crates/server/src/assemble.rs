@@ -239,11 +239,14 @@ impl Assembler {
         self.spans += 1;
     }
 
-    /// Gives out what is complete, too old or too much at a time.
-    pub fn advance(&mut self, now: Nanos) {
+    /// Gives out what is complete, too old or too much at a time, until so many bytes are ready; whether there may be more.
+    pub fn advance(&mut self, now: Nanos, enough: usize) -> bool {
         while let Some(Reverse((at, trace))) = self.due.peek().copied() {
             if at > now {
                 break;
+            }
+            if self.ready_bytes >= enough {
+                return true;
             }
             self.due.pop();
             let Some(open) = self.open.get_mut(&trace) else { continue };
@@ -256,17 +259,19 @@ impl Assembler {
                 self.due.push(Reverse((if open.parked { latest } else { quiet.min(latest) }, trace)));
             }
         }
-        while self.bytes > self.gathering.most_bytes {
-            let Some(&(_, trace)) = self.oldest.first() else { break };
-            self.give_out(trace);
-        }
+        self.give_out_beyond(self.gathering.most_bytes, enough)
     }
 
-    /// Gives out everything.
-    pub fn give_out_all(&mut self) {
-        while let Some(&(_, trace)) = self.oldest.first() {
+    /// Gives out the oldest until open traces take no more bytes than that, or so many are ready; whether there are more.
+    pub fn give_out_beyond(&mut self, most: usize, enough: usize) -> bool {
+        while self.bytes > most {
+            let Some(&(_, trace)) = self.oldest.first() else { break };
+            if self.ready_bytes >= enough {
+                return true;
+            }
             self.give_out(trace);
         }
+        false
     }
 
     /// Takes the batches that are ready, with the begins of their intervals.

@@ -247,8 +247,9 @@ fn of(schema: &str) -> Value {
 /// An object that has all of these.
 fn object(properties: Value) -> Value {
     let names: Vec<&String> = properties.as_object().expect("properties are an object").keys().collect();
-    let required = json!(names);
-    json!({ "type": "object", "required": required, "properties": properties })
+    let mut own = json!({ "type": "object", "required": names });
+    own["properties"] = properties;
+    own
 }
 
 fn schemas() -> Value {

@@ -52,7 +52,9 @@ fn follow(mut store: Store, mut receiver: mpsc::Receiver<Put>, turn: &Turn) {
             Ok(counts) => answers.into_iter().zip(counts).for_each(|(done, new)| drop(done.send(Ok(new)))),
             Err(error) => {
                 let why = format!("the store cannot be written: {error}");
-                answers.into_iter().for_each(|done| drop(done.send(Err(why.clone()))));
+                for done in answers {
+                    let _ = done.send(Err(why.clone()));
+                }
             }
         }
     }

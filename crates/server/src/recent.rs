@@ -12,8 +12,8 @@ pub struct Recent {
     new: Vec<u64>,
 }
 
-/// How many are remembered at least: about 60 MB.
-const MOST: usize = 2_400_000;
+/// How many are remembered at least: about 35 MB.
+const MOST: usize = 1_300_000;
 
 impl Recent {
     /// Takes in the digest of a span; whether it is new.

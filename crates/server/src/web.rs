@@ -20,9 +20,9 @@ use crate::observed;
 use crate::openapi;
 use crate::page;
 use crate::period::{self, Period};
-use crate::receive::plain;
+use crate::receive::{Refusal, plain};
 use crate::service::Service;
-use crate::services::{Desk, text, told};
+use crate::services::{Desk, text};
 use crate::store::{Store, StoreError};
 
 /// What may be asked without a token.
@@ -79,6 +79,13 @@ impl<S: Sync, T: DeserializeOwned> FromRequestParts<S> for Asking<T> {
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Failed> {
         let read = Query::try_from_uri(&parts.uri).map(|Query(asked)| Self(asked));
         read.map_err(|why| Failed(StatusCode::BAD_REQUEST, why.body_text()))
+    }
+}
+
+impl From<Refusal> for Failed {
+    fn from(refusal: Refusal) -> Self {
+        let (status, _, words) = refusal.codes();
+        Self(status, words.to_owned())
     }
 }
 
@@ -364,7 +371,7 @@ async fn forget(State(service): State<Arc<Service>>, Asking(asked): Asking<Asked
 
 async fn import(State(desk): State<Desk>, request: Request) -> Result<Response, Failed> {
     let Desk { service, budget } = desk;
-    let (body, share) = plain(&budget, request).await.and_then(text).map_err(told)?;
+    let (body, share) = plain(&budget, request).await.and_then(text).map_err(Failed::from)?;
     let found = period::imported("the body", &body).map_err(|why| Failed(StatusCode::BAD_REQUEST, why))?;
     drop(share);
     let now = service.now();

@@ -39,7 +39,7 @@ impl Default for Working {
     fn default() -> Self {
         const SECOND: u64 = 1_000_000_000;
         let gathering =
-            Gathering { grace: 2 * SECOND, limit: 30 * SECOND, interval: 10 * SECOND, most_bytes: 100 << 20 };
+            Gathering { grace: 2 * SECOND, limit: 30 * SECOND, interval: 10 * SECOND, most_bytes: 88 << 20 };
         Self {
             gathering,
             folding: Folding::default(),
@@ -195,10 +195,7 @@ impl<M: Medium> Worker<M> {
             Kind::Traces => self.traces(position, &record),
             Kind::Metrics => self.metrics(&record),
         }
-        self.assembler.advance(self.clock);
-        if self.assembler.ready_bytes() >= self.working.batch_bytes {
-            self.fold();
-        }
+        self.fold_as_it_comes();
         Ok(true)
     }
 
@@ -231,7 +228,17 @@ impl<M: Medium> Worker<M> {
     /// Lets time pass: `now`, nanoseconds since 1970.
     pub fn advance(&mut self, now: Nanos) {
         self.clock = self.clock.max(now);
-        self.assembler.advance(self.clock);
+        self.fold_as_it_comes();
+    }
+
+    /// Gives out traces, and folds them where that is a batch.
+    fn fold_as_it_comes(&mut self) {
+        while self.assembler.advance(self.clock, self.working.batch_bytes) {
+            self.fold();
+        }
+        if self.assembler.ready_bytes() >= self.working.batch_bytes {
+            self.fold();
+        }
     }
 
     /// Whether it is time for a checkpoint.
@@ -242,7 +249,9 @@ impl<M: Medium> Worker<M> {
 
     /// Gives out all traces, whether they are complete or not.
     pub fn give_out_all(&mut self) {
-        self.assembler.give_out_all();
+        while self.assembler.give_out_beyond(0, self.working.batch_bytes) {
+            self.fold();
+        }
     }
 
     /// Folds what is ready.

@@ -93,7 +93,7 @@ where
 }
 
 async fn http_put(State(desk): State<Desk>, request: Request<Body>) -> Result<Response, Failed> {
-    let (document, share) = plain(&desk.budget, request).await.and_then(text).map_err(told)?;
+    let (document, share) = plain(&desk.budget, request).await.and_then(text).map_err(Failed::from)?;
     let stored = put(desk.service, Report { document }).await?;
     drop(share);
     Ok(Json(stored).into_response())
@@ -113,7 +113,7 @@ where
 {
     let answer = async move |State(desk): State<Desk>, request: Request<Body>| -> Response {
         let outcome = async {
-            let (message, share) = grpc::message(&desk.budget, request).await.map_err(told)?;
+            let (message, share) = grpc::message(&desk.budget, request).await.map_err(Failed::from)?;
             let malformed = |error| Failed(StatusCode::BAD_REQUEST, format!("the message cannot be read: {error}"));
             let question = I::decode(message).map_err(malformed)?;
             let answer = act(desk.service, question).await?;
@@ -127,12 +127,6 @@ where
         }))
     };
     post(answer)
-}
-
-/// What a body that was refused comes to.
-pub(crate) fn told(refusal: Refusal) -> Failed {
-    let (status, _, words) = refusal.codes();
-    Failed(status, words.to_owned())
 }
 
 /// A body that must be text.

@@ -12,8 +12,8 @@ use axum::http::StatusCode;
 use dyelog_observe::json;
 use dyelog_observe::period::Period as Observed;
 
+pub(crate) use interfaces::text;
 pub use interfaces::{Desk, management, reporting, storage};
-pub(crate) use interfaces::{text, told};
 use messages::{
     ApplicationNames, Deleted, Done, Figures, Nothing, ProcessName, ProcessNames, Question, Report, Stored,
 };
@@ -119,13 +119,11 @@ async fn deleted(service: &Service, Meant { which, from, to }: Meant) -> Result<
     Ok(Deleted { deleted: deleted as u64 })
 }
 
-#[expect(clippy::unused_async, reason = "as the other services")]
 async fn shutdown(service: Arc<Service>, _: Nothing) -> Result<Done, Failed> {
     service.ask_to_stop(false);
     Ok(Done { done: true })
 }
 
-#[expect(clippy::unused_async, reason = "as the other services")]
 async fn uninstall(service: Arc<Service>, _: Nothing) -> Result<Done, Failed> {
     service.ask_to_stop(true);
     Ok(Done { done: true })

@@ -51,6 +51,9 @@ fn binary_json_and_gzip_come_to_one_model() {
         answer.text()
     };
     assert!(get("/").contains("<td>folded into models</td><td class=\"n\">15</td>"), "{}", get("/"));
+    assert!(get("/").contains("Measured against predicted"));
+    let same = get("/v1/period/difference?from=0&other_from=0");
+    assert!(!same.contains("stock"), "{same}");
     assert!(get("/v1/period/model").contains("stock") && get("/v1/period/report").contains("<html"));
     assert!(serde_json::from_str::<serde_json::Value>(&get("/v1/period/solution")).is_ok());
     assert_eq!(program.ask("GET", "/v1/period?to=2000-01-02T00:00:00Z", &[], b"").unwrap().status, 404);
