@@ -249,10 +249,10 @@ fn batches() {
         const STORE: On = On::Processor(1);
         let mut steps = Steps::default();
         let check = steps.step(WEB, 2.0, &[]);
-        let space = steps.step(STORE, 3.0, &[check]);
+        let space = steps.step(STORE, 2.0, &[check]);
         let left = steps.step(On::Processor(2), 4.0, &[space]);
         let right = steps.step(On::Processor(3), 4.0, &[left]);
-        steps.step(STORE, 12.0, &[left, right]);
+        steps.step(STORE, 4.0, &[left, right]);
         let answer = steps.step(WEB, 1.0, &[right]);
         (steps, answer)
     });

@@ -404,7 +404,7 @@ impl TemplateProgram {
         };
         match &mut step {
             TemplateStep::Equal(left, right) | TemplateStep::Compare(left, _, right) => {
-                [left, right].into_iter().for_each(value)
+                [left, right].into_iter().for_each(value);
             }
             TemplateStep::CompareExpressions(Expression(left), _, Expression(right)) => {
                 for part in left.iter_mut().chain(right) {

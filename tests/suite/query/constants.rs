@@ -111,7 +111,7 @@ fn arithmetic_without_a_value_is_told() {
         ("q(X / 0.5, D / (D - X)) :- root(S), duration(S, D), X = D.", Some("once")),
         ("q(S) :- root(S), duration(S, D), D * 1e300 * 1e300 > 0.", Some("once")),
         ("q(X) :- X = sum V { root(S), duration(S, D), V = D * 1e300 * 1e300 }.", Some("once")),
-        ("q(S, X) :- root(S), X = count { duration(S, D), 1 / (D - D) > 0 }.", Some("once")),
+        ("q(S, X) :- root(S), X = count { root(S), duration(S, D), 1 / (D - D) > 0 }.", Some("once")),
         ("q(S, X) :- r(S, X). r(S, X) :- root(S), duration(S, D), X = D % (D - D).", Some("once")),
         ("q(S, X) :- root(S), duration(S, D), D > 0, X = 1 / D.", None),
         ("q(S, X) :- attr(S, \"zero\", V), X = V * 2.", None),

@@ -364,7 +364,9 @@ fn mark_existence(plan: &mut GoalPlan) {
             }
             GoalStep::NoBase { arguments, .. } => arguments.iter().for_each(|argument| argument.registers(&mut read)),
             GoalStep::Goal { key, .. } | GoalStep::NoGoal { key, .. } => {
-                key.iter().for_each(|e| e.registers(&mut read))
+                for expression in key.iter() {
+                    expression.registers(&mut read);
+                }
             }
             GoalStep::Compare(left, _, right) => {
                 left.registers(&mut read);
