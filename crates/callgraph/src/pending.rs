@@ -114,7 +114,9 @@ impl Pending {
     /// Drops all records but those in these places.
     pub(crate) fn keep(&mut self, places: &[u32]) {
         let mut kept = vec![false; if places.is_empty() { 0 } else { self.len() }];
-        places.iter().for_each(|place| kept[*place as usize] = true);
+        for place in places {
+            kept[*place as usize] = true;
+        }
         retain(&mut self.heads, &kept);
         retain(&mut self.wall.values, &kept);
         retain(&mut self.cpu.values, &kept);
