@@ -18,12 +18,12 @@ pub(super) fn sifted(inputs: &[Input], reading: &Reading) -> (Vec<Input>, Vec<In
         if !input.is_found() || reading.format.is_some() {
             return true;
         }
-        // What cannot be read is told of when it is read.
+        // What cannot be read is reported when it is read.
         let Ok((head, _)) = input.peek() else { return true };
         trace::format_of_head(&head).is_some() || reading.table.is_some()
     };
     let (kept, left): (Vec<Input>, Vec<Input>) = inputs.iter().cloned().partition(is_kept);
-    // Where nothing is a trace, the reasons are told.
+    // Where nothing is a trace, the reasons are reported.
     if kept.is_empty() { (left, Vec::new()) } else { (kept, left) }
 }
 

@@ -13,7 +13,7 @@ use crate::spans::time::from_rfc3339;
 use dyelog_diagnostic::{Diagnostic, Diagnostics, Place, similar};
 
 /// How the columns of a table of spans are read: their names, the units and the epoch of times, how roots are marked, and how the side
-/// of a call is told.
+/// of a call is marked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TableMapping {
     name: Arc<str>,
