@@ -3,7 +3,7 @@
 //! Where operations began is kept in up to 64 cells of time, with their response times. Sums up to each border of cells, less what they would be on the
 //! mean, make a bridge that strays far from zero where the mean changes (cumulative sums). Its variance is taken from differences of neighbouring cells, which one change
 //! hardly moves, and which hold how responses depend on those before. A bridge that goes beyond [`FAR`] is a change; of steady recordings less than one in a
-//! hundred does (`tests/suite/stationarity.rs`). A change by less than [`MATTERS`] is not told.
+//! hundred does (`tests/suite/stationarity.rs`). A change by less than [`MATTERS`] is left out.
 
 use crate::diagnostic::quantity::time;
 use crate::diagnostic::{Diagnostic, Place};
