@@ -108,7 +108,7 @@ pub fn finding(scenario: &str, total: &ScenarioTotal) -> Option<Diagnostic> {
 fn response(cells: &[Stretch]) -> Option<Change> {
     let cells: Vec<(f64, f64)> =
         cells.iter().map(|cell| (cell.response.count as f64, cell.response.sum.as_f64())).collect();
-    change(&cells, FARTHER).filter(|change| is_divided(&cells, change.at))
+    change(&cells, FARTHER, &[2, 4, 8]).filter(|change| is_divided(&cells, change.at))
 }
 
 /// The mean of cells; `None` where there are no values.
@@ -132,7 +132,7 @@ fn is_divided(cells: &[(f64, f64)], at: usize) -> bool {
 
 /// The variance of a value as sums over many of them see it: from neighbouring cells on the mean, and from neighbouring stretches of several by the
 /// median, since a change moves only some of these.
-fn variance(cells: &[(f64, f64)]) -> f64 {
+fn variance(cells: &[(f64, f64)], lengths: &[usize]) -> f64 {
     let squares = |cells: &[(f64, f64)], length: usize| -> Vec<f64> {
         let pair = |both: &[(f64, f64)]| {
             let (one, other) = (mean_of(&both[..length])?, mean_of(&both[length..])?);
@@ -143,7 +143,7 @@ fn variance(cells: &[(f64, f64)]) -> f64 {
     let filled: Vec<(f64, f64)> = cells.iter().copied().filter(|own| own.0 > 0.0).collect();
     let near = squares(&filled, 1);
     let mut variance = near.iter().sum::<f64>() / (near.len().max(1) as f64);
-    for length in [2, 4, 8] {
+    for &length in lengths {
         let mut own = squares(cells, length);
         if own.len() >= 8 {
             own.sort_by(f64::total_cmp);
@@ -153,11 +153,12 @@ fn variance(cells: &[(f64, f64)]) -> f64 {
     variance
 }
 
-/// The change of the mean of values, of which each cell has so many with such a sum, where the bridge goes so far.
-fn change(cells: &[(f64, f64)], far: f64) -> Option<Change> {
+/// The change of the mean of values, of which each cell has so many with such a sum, where the bridge goes so far. Values that depend on those
+/// before have their variance from stretches of so many cells, too.
+fn change(cells: &[(f64, f64)], far: f64, lengths: &[usize]) -> Option<Change> {
     let (count, mean) = mean_of(cells).filter(|_| cells.len() >= FEWEST.0)?;
     let sum = count * mean;
-    let variance = variance(cells);
+    let variance = variance(cells, lengths);
     let (mut before, mut best) = ((0.0, 0.0), None);
     for at in 1..cells.len() {
         before = (before.0 + cells[at - 1].0, before.1 + cells[at - 1].1);
@@ -202,7 +203,7 @@ impl Grid {
     /// The change of the rate, in starts a second.
     fn rate(&self) -> Option<Change> {
         let cells: Vec<(f64, f64)> = self.counts.iter().map(|count| (1.0, *count)).collect();
-        let change = change(&cells, FAR)?;
+        let change = change(&cells, FAR, &[2])?;
         Some(Change { at: change.at + 1, before: change.before / self.length, after: change.after / self.length })
     }
 
@@ -229,10 +230,10 @@ mod tests {
     fn a_step_is_found_where_it_is() {
         let cells: Vec<(f64, f64)> =
             (0..40).map(|cell| (50.0, 50.0 * if cell < 10 { 2.0 } else { 1.0 } + f64::from(cell * 7 % 5))).collect();
-        let found = change(&cells, 3.0).expect("the mean halves");
+        let found = change(&cells, 3.0, &[2, 4, 8]).expect("the mean halves");
         assert_eq!(found.at, 10);
         assert!((found.before - 2.04).abs() < 0.02 && (found.after - 1.04).abs() < 0.02);
         let steady: Vec<(f64, f64)> = (0..40).map(|cell| (50.0, 50.0 + f64::from(cell * 7 % 5))).collect();
-        assert_eq!(change(&steady, 2.3), None);
+        assert_eq!(change(&steady, 2.3, &[2]), None);
     }
 }
