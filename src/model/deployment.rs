@@ -46,16 +46,26 @@ pub fn placed(sub: &SubModel, configuration: &Configuration) -> (Configuration, 
         settings.is_none_or(|settings| settings.processor.is_none() && settings.replicas.is_none())
             && !configuration.processors.contains_key(task)
     };
+    let mut tenants: BTreeMap<&str, usize> = BTreeMap::new();
+    for machine in tasks.values().flat_map(|own| &own.machines) {
+        *tenants.entry(machine).or_default() += 1;
+    }
     let mut on: BTreeMap<&BTreeSet<&str>, Vec<&str>> = BTreeMap::new();
     for (task, own) in tasks.iter().filter(|(task, own)| !own.machines.is_empty() && is_free(task)) {
         on.entry(&own.machines).or_default().push(task);
+    }
+    for (machines, alone) in on.iter().filter(|(_, tasks)| tasks.len() == 1) {
+        if machines.iter().any(|machine| tenants[machine] > 1) {
+            placing.partly.push(format!("{} on {}", listed(alone.iter().copied()), listed(machines.iter().copied())));
+        }
     }
     on.retain(|_, sharing| sharing.len() > 1);
     let mut shared: BTreeSet<&str> = BTreeSet::new();
     for (machines, sharing) in &on {
         let cores = told_alike(sharing.iter().map(|task| tasks[task].cores));
         let processor = processor_of(machines);
-        let is_given = configuration.processors.get(&processor).is_some_and(|own| own.multiplicity.is_some());
+        let is_given = configuration.defaults.multiplicity.is_some()
+            || configuration.processors.get(&processor).is_some_and(|own| own.multiplicity.is_some());
         if cores.is_none() && !is_given && sharing.iter().any(|task| measured(sub, task)) {
             placing.apart.push(format!("{} tasks on {}", sharing.len(), listed(machines.iter().copied())));
             continue;
@@ -80,6 +90,7 @@ struct Placing {
     sharing: Vec<String>,
     cores: Vec<String>,
     apart: Vec<String>,
+    partly: Vec<String>,
     unclear: Vec<String>,
 }
 
@@ -118,7 +129,8 @@ impl Placing {
         if copies > 1 {
             settings.replicas.get_or_insert(copies);
         }
-        let Some(cores) = cores.filter(|_| settings.multiplicity.is_none()) else { return };
+        let is_given = settings.multiplicity.is_some() || self.placed.defaults.multiplicity.is_some();
+        let Some(cores) = cores.filter(|_| !is_given) else { return };
         let servers = (cores / 1000).max(1);
         settings.multiplicity = Some(Multiplicity::Finite(servers));
         let told = f64::from(cores) / 1000.0;
@@ -156,6 +168,11 @@ impl Placing {
             "tasks name one machine and keep processors of their own: their processor time was measured, and the number of cores of the machine is not known",
             &self.apart,
             "set `processor` under `[task.NAME]`, and `multiplicity` under `[processor.MACHINE]`",
+        );
+        say(
+            "tasks keep processors of their own, though others run on some of their machines, since not all of their instances are on the same",
+            &self.partly,
+            "set `processor` under `[task.NAME]` where they disturb each other",
         );
         say(
             "identifiers of instances count no replicas: each has but a few invocations",

