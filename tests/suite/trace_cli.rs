@@ -266,7 +266,7 @@ fn show_draws_an_operation_with_its_critical_path() {
         serde_json::from_str::<serde_json::Value>(&text).expect("it is JSON")
     };
     assert_eq!(document(&[])["response"], 0.04, "of two that are alike the shorter one is the median");
-    let own = document(&["--run", "1"]);
+    let own = document(&["--run", "0000000000000001"]);
     let critical: f64 = own["spans"]
         .as_array()
         .expect("a list")
@@ -275,7 +275,7 @@ fn show_draws_an_operation_with_its_critical_path() {
         .map(|part| part[1].as_f64().expect("a number") - part[0].as_f64().expect("a number"))
         .sum();
     assert!((critical - own["response"].as_f64().expect("a number")).abs() < 1e-9, "{critical}");
-    let (code, picture, _) = dyelog(&["trace", "show", &path, "--run", "1", "--format", "svg"]);
+    let (code, picture, _) = dyelog(&["trace", "show", &path, "--run", "0000000000000001", "--format", "svg"]);
     assert!(
         code == 0 && picture.starts_with("<svg") && picture.matches("class=\"critical\"").count() >= 4,
         "{picture}"
