@@ -4,9 +4,8 @@ use std::io::{self, Write};
 
 use serde_json::{Map, Value, json};
 
-use crate::retained::Status;
-
 use super::{Losses, Pair, Shown, lost, status_pair, word_of};
+use crate::retained::Status;
 
 pub(super) fn write(output: &mut dyn Write, own: Shown<'_>, losses: &mut Losses) -> io::Result<()> {
     output.write_all(b"{\"data\":[")?;
