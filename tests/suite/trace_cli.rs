@@ -212,6 +212,7 @@ fn folders_archives_and_patterns() {
     put("day/a.angio", figure);
     put("day/b.angio", rpc);
     put("day/read.me", b"no trace");
+    put("day/picture.svg", b"<svg/>");
     let packed = tar(&[("day/a.angio", figure), ("day/read.me", b"no trace"), ("day/b.angio", rpc)]);
     put("day.tar", &packed);
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
@@ -225,6 +226,7 @@ fn folders_archives_and_patterns() {
     }
     let (code, found, words) = dyelog(&["trace", "convert", &path("d*y/[ab].angio")]);
     assert_eq!((code, found.as_str(), words.as_str()), (0, wanted.as_str(), ""));
+    assert_eq!(dyelog(&["model", &path("day")]).0, 0, "a picture is no model");
     // A file that is named is a trace, or refused.
     assert_eq!(dyelog(&["trace", "convert", &path("day/read.me")]).0, 2);
     // What is cut off ends where it ends.
