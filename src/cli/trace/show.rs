@@ -65,7 +65,7 @@ enum Form {
     Text,
     /// A picture
     Svg,
-    /// All spans, with times in seconds
+    /// Spans with times in seconds
     Json,
 }
 
@@ -93,7 +93,7 @@ pub fn run(arguments: &Arguments, terminal: &Terminal) -> Outcome {
                 written::text(&waterfall, arguments.spans, look)
             }
             Form::Svg => written::svg(&waterfall, arguments.spans),
-            Form::Json => written::json(&waterfall),
+            Form::Json => written::json(&waterfall, arguments.spans),
         },
     )?;
     Ok(Exit::Ok)
