@@ -23,7 +23,7 @@ use crate::cli::{Failure, Outcome, codes, input};
 #[derive(Debug, Args)]
 #[command(after_long_help = examples! {
     "the typical operation of the most frequent scenario, with its critical path" => "dyelog trace show traces/shop.otlp.jsonl",
-    "the slowest one of another scenario, as a picture" => "dyelog trace show traces/shop.otlp.jsonl --scenario 'gateway POST /checkout/{id}' --pick slowest --format svg -o slowest.svg",
+    "the slowest one, as a picture" => "dyelog trace show traces/shop.otlp.jsonl --pick slowest --format svg -o slowest.svg",
 })]
 pub struct Arguments {
     #[command(flatten)]
