@@ -186,7 +186,7 @@ pub fn svg(waterfall: &Waterfall, most: usize) -> String {
         let name = format!("{} {}", row.service, row.name);
         let class = if row.failed { "failed" } else { "" };
         out.open("text", &[("x", &indent), ("y", &at(y + 14.0)), ("class", class)]);
-        out.text(&fitted(&name, 44usize.saturating_sub(2 * row.depth.min(DEEPEST) as usize)).trim_end()).close();
+        out.text(fitted(&name, 44usize.saturating_sub(2 * row.depth.min(DEEPEST) as usize)).trim_end()).close();
         out.open("g", &[]);
         out.element(
             "title",
