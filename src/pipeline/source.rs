@@ -290,7 +290,8 @@ pub fn given(files: &[Input], options: &Options, listener: &mut dyn Listener) ->
 /// Refuses several files of which some are models: a model is complete by itself.
 fn refuse_models(files: &[Input]) -> Result<(), Diagnostics> {
     // Pipes can be looked at once only; what cannot be read is reported where it is read.
-    let looked = files.iter().filter(|file| file.length().is_some());
+    // What lies beside traces in a folder is left out.
+    let looked = files.iter().filter(|file| file.length().is_some() && !file.is_found());
     let models: Vec<&Input> = looked.filter(|file| file.peek().is_ok_and(|(head, _)| is_model(&head))).collect();
     let Some(model) = models.first() else { return Ok(()) };
     let place = Place::File { file: Arc::clone(model.name()) };

@@ -224,9 +224,9 @@ pub fn svg(waterfall: &Waterfall, most: usize) -> String {
     out.finish()
 }
 
-/// The waterfall as JSON, times in seconds from the begin of the operation.
-pub fn json(waterfall: &Waterfall) -> String {
-    let rows = waterfall.rows.iter().map(|row| {
+/// The waterfall as JSON, at most so many spans; times in seconds from the begin of the operation.
+pub fn json(waterfall: &Waterfall, most: usize) -> String {
+    let rows = shown(waterfall, most).iter().map(|row| {
         let critical: Vec<Value> =
             row.critical.iter().map(|(from, to)| json!([seconds(*from), seconds(*to)])).collect();
         json!({
@@ -247,6 +247,7 @@ pub fn json(waterfall: &Waterfall) -> String {
         "run": waterfall.run,
         "response": seconds(waterfall.response),
         "end": seconds(waterfall.end),
+        "spans_left_out": waterfall.rows.len().saturating_sub(most),
         "spans": rows.collect::<Vec<_>>(),
     });
     json::pretty(&document)

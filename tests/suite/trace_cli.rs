@@ -212,6 +212,7 @@ fn folders_archives_and_patterns() {
     put("day/a.angio", figure);
     put("day/b.angio", rpc);
     put("day/read.me", b"no trace");
+    put("day/picture.svg", b"<svg/>");
     let packed = tar(&[("day/a.angio", figure), ("day/read.me", b"no trace"), ("day/b.angio", rpc)]);
     put("day.tar", &packed);
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
@@ -225,6 +226,7 @@ fn folders_archives_and_patterns() {
     }
     let (code, found, words) = dyelog(&["trace", "convert", &path("d*y/[ab].angio")]);
     assert_eq!((code, found.as_str(), words.as_str()), (0, wanted.as_str(), ""));
+    assert_eq!(dyelog(&["model", &path("day")]).0, 0, "a picture is no model");
     // A file that is named is a trace, or refused.
     assert_eq!(dyelog(&["trace", "convert", &path("day/read.me")]).0, 2);
     // What is cut off ends where it ends.
@@ -266,7 +268,7 @@ fn show_draws_an_operation_with_its_critical_path() {
         serde_json::from_str::<serde_json::Value>(&text).expect("it is JSON")
     };
     assert_eq!(document(&[])["response"], 0.04, "of two that are alike the shorter one is the median");
-    let own = document(&["--run", "1"]);
+    let own = document(&["--run", "0000000000000001"]);
     let critical: f64 = own["spans"]
         .as_array()
         .expect("a list")
@@ -275,7 +277,7 @@ fn show_draws_an_operation_with_its_critical_path() {
         .map(|part| part[1].as_f64().expect("a number") - part[0].as_f64().expect("a number"))
         .sum();
     assert!((critical - own["response"].as_f64().expect("a number")).abs() < 1e-9, "{critical}");
-    let (code, picture, _) = dyelog(&["trace", "show", &path, "--run", "1", "--format", "svg"]);
+    let (code, picture, _) = dyelog(&["trace", "show", &path, "--run", "0000000000000001", "--format", "svg"]);
     assert!(
         code == 0 && picture.starts_with("<svg") && picture.matches("class=\"critical\"").count() >= 4,
         "{picture}"

@@ -23,7 +23,7 @@ use crate::cli::{Failure, Outcome, codes, input};
 #[derive(Debug, Args)]
 #[command(after_long_help = examples! {
     "the typical operation of the most frequent scenario, with its critical path" => "dyelog trace show traces/shop.otlp.jsonl",
-    "the slowest one of another scenario, as a picture" => "dyelog trace show traces/shop.otlp.jsonl --scenario 'gateway POST /checkout' --pick slowest --format svg -o slowest.svg",
+    "the slowest one, as a picture" => "dyelog trace show traces/shop.otlp.jsonl --pick slowest --format svg -o slowest.svg",
 })]
 pub struct Arguments {
     #[command(flatten)]
@@ -65,7 +65,7 @@ enum Form {
     Text,
     /// A picture
     Svg,
-    /// All spans, with times in seconds
+    /// Spans with times in seconds
     Json,
 }
 
@@ -93,7 +93,7 @@ pub fn run(arguments: &Arguments, terminal: &Terminal) -> Outcome {
                 written::text(&waterfall, arguments.spans, look)
             }
             Form::Svg => written::svg(&waterfall, arguments.spans),
-            Form::Json => written::json(&waterfall),
+            Form::Json => written::json(&waterfall, arguments.spans),
         },
     )?;
     Ok(Exit::Ok)

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use serde_json::{Map, Value, json};
 
 use super::{Losses, Pair, Shown, lost, status_pair, word_of};
+use crate::retained::Status;
 
 pub(super) fn write(output: &mut dyn Write, own: Shown<'_>, losses: &mut Losses) -> io::Result<()> {
     output.write_all(b"{\"data\":[")?;
@@ -58,11 +59,12 @@ fn one(own: Shown<'_>, place: usize, process: &str, losses: &mut Losses) -> Valu
         references.push(reference("FOLLOWS_FROM", format!("{:032x}", link.trace.0), link.span.to_string()));
     }
     let mut pairs = own.attributes(place);
-    pairs.retain(|(key, _)| key != "span.kind");
+    let status = own.status(place);
+    pairs.retain(|(key, _)| key != "span.kind" && (key != "otel.status_code" || status == Status::Unset));
     if let Some(kind) = word_of(span.kind) {
         pairs.push(("span.kind".into(), json!(kind)));
     }
-    pairs.extend(status_pair(own.status(place), &pairs));
+    pairs.extend(status_pair(status, &pairs));
     let logs = own.events(place).iter().map(|event| {
         let mut fields = vec![("event".into(), json!(own.text(event.name)))];
         let attributes = own.event_attributes(event);

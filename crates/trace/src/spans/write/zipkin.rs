@@ -1,7 +1,6 @@
 //! Spans as Zipkin JSON, version 2.
 
 use std::io::{self, Write};
-use std::net::IpAddr;
 
 use serde_json::{Map, Value, json};
 
@@ -33,8 +32,7 @@ fn one(own: Shown<'_>, place: usize, losses: &mut Losses) -> Value {
     // Local spans have no kind there, and read so.
     lost(losses, "that a span is internal", span.kind == SpanKind::Internal);
     let host = own.text(span.host);
-    let address =
-        host.parse::<IpAddr>().ok().map(|address| (if address.is_ipv4() { "ipv4" } else { "ipv6" }, json!(host)));
+    let address = address_key(host).map(|key| (key, json!(host)));
     lost(losses, "machines without an address", span.host.is_some() && address.is_none());
     lost(losses, "instances", span.instance.is_some());
     let service = (!own.text(span.service).is_empty()).then(|| json!(own.text(span.service)));
@@ -76,4 +74,15 @@ fn one(own: Shown<'_>, place: usize, losses: &mut Losses) -> Value {
         ("annotations", (!annotations.is_empty()).then_some(Value::Array(annotations))),
         ("tags", (!tags.is_empty()).then_some(Value::Object(tags))),
     ]))
+}
+
+/// The member that holds an address; `None` of a text that is none.
+fn address_key(host: &str) -> Option<&'static str> {
+    let parts = host.split('.');
+    if parts.clone().count() == 4 && parts.clone().all(|part| part.parse::<u8>().is_ok()) {
+        return Some("ipv4");
+    }
+    let digits = |part: &str| part.len() <= 4 && part.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let groups = host.split(':').count();
+    ((3..=8).contains(&groups) && host.split(':').all(digits)).then_some("ipv6")
 }
