@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::diagnostic::names::Name;
 use crate::diagnostic::{Diagnostic, Place, Severity};
 use crate::lqn::Multiplicity;
 use crate::lqn::deployment::{Replica, Seen};
@@ -186,7 +187,11 @@ impl Placing {
 /// By task.
 fn instances(sub: &SubModel) -> BTreeMap<&str, Instances<'_>> {
     let mut seen: BTreeMap<&str, Vec<(&Replica, &Seen)>> = BTreeMap::new();
-    for (replica, own) in sub.deployment.replicas() {
+    let named = sub.deployment.replicas().map(|(replica, _)| replica).filter(|replica| replica.machine.is_some());
+    let named: BTreeSet<(Name, Name)> = named.map(|replica| (replica.task, replica.instance)).collect();
+    // An instance whose machine some spans leave out is no other one.
+    let is_repeated = |own: &Replica| !own.machine.is_some() && named.contains(&(own.task, own.instance));
+    for (replica, own) in sub.deployment.replicas().filter(|(replica, _)| !is_repeated(replica)) {
         seen.entry(sub.names.text(replica.task)).or_default().push((replica, own));
     }
     let of = |(task, own): (_, Vec<(&Replica, &Seen)>)| {

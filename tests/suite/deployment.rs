@@ -79,6 +79,18 @@ fn instances_that_are_there_together_are_replicas() {
 }
 
 #[test]
+fn an_instance_whose_machine_some_spans_leave_out_is_one() {
+    let mut text = String::new();
+    for (place, stay) in station(40, 1, 0.7, 4000).into_iter().enumerate() {
+        let resource = [("service.instance.id", "web-0"), ("host.name", "node-1")];
+        let told = if place % 5 == 0 { 1 } else { 2 };
+        let id = (place as u128 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
+        span(&mut text, id, "web", &resource[..told], stay);
+    }
+    assert_eq!(processors(&completed(&text, "").0), [("web".to_owned(), Multiplicity::Finite(1), 1)]);
+}
+
+#[test]
 fn an_instance_that_follows_another_is_none_more() {
     let mut text = String::new();
     let stays = station(9, 1, 0.6, 6000);

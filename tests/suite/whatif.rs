@@ -127,7 +127,7 @@ fn the_shop_is_solved_past_its_saturation_point() {
 fn more_servers_lead_to_infinitely_many_without_a_jump() {
     let shop = ["whatif", "traces/shop.otlp.jsonl", "--format", "csv", "--set"];
     let load = ["scenario.\"gateway GET /product/{id}\".rate=4000", "--vary"];
-    let asked = ["defaults.multiplicity=8,12,15,16,17,20,32,infinite", "--show"];
+    let asked = ["defaults.multiplicity=12,14,15,16,17,20,32,infinite", "--show"];
     let shown = ["scenario.\"gateway GET /product/{id}\".response"];
     let (code, csv, errors) = run(&[&shop[..], &load, &asked, &shown].concat());
     assert_eq!(code, 0, "{errors}");

@@ -147,12 +147,18 @@ fn look_at_grain(all: &Spans, spans: &[Span], report: &mut ReadReport) {
 }
 
 fn item(span: &Span, id: Arc<str>, names: &Names) -> SpanItem {
+    // A span in place of a lost one was seen on no instance.
+    let replica = if span.lost {
+        Replica::default()
+    } else {
+        Replica { instance: instance(span, names), machine: span.machine, cores: span.cores }
+    };
     SpanItem {
         id,
         service: span.service,
         name: span.name,
         kind: span.kind,
-        replica: Replica { instance: instance(span, names), machine: span.machine, cores: span.cores },
+        replica,
         failed: span.failed,
         retry: span.retry,
     }
