@@ -11,8 +11,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use dyelog::names::Name;
-use dyelog::trace::{Event, Extent, Kind, Operation, Origins, TaskId, TraceNames, angio};
+use dyelog_diagnostic::names::Name;
+use dyelog_trace::{Event, Extent, Kind, Operation, Origins, TaskId, TraceNames, angio};
 
 /// The splitmix64 generator.
 pub struct Random(u64);

@@ -1,11 +1,11 @@
 //! Cost of templates: plans against the same templates written by hand, over graphs of 10^6 nodes.
 //!
-//! Prints the ratios first: plans to hand-written ones in time and memory, one long thread to all interactions, and
-//! templates that come as files of a user to the same ones shipped. Each turn runs the two that are compared one right after the
-//! other, so that other load meets both alike, and what counts is the median of the turns' ratios. Then what divan measures
-//! of each. `DYELOG_NODES` asks for another number of nodes.
+//! `cargo bench -p dyelog-templates --bench templates`. Prints the ratios first: plans to hand-written ones in time and
+//! memory, one long thread to all interactions, and templates that come as files of a user to the same ones shipped. Each
+//! turn runs the two that are compared one right after the other, so that other load meets both alike, and what counts is
+//! the median of the turns' ratios. Then what divan measures of each. `DYELOG_NODES` asks for another number of nodes.
 
-#[path = "../../tests/suite/generator.rs"]
+#[path = "../../../../tests/suite/generator.rs"]
 mod generator;
 
 mod by_hand;
@@ -15,15 +15,15 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
-use dyelog::datalog::syntax;
-use dyelog::tlc::Rules;
-use dyelog::tlc::counters::TaskCounters;
-use dyelog::tlc::driver::{self, Committed, Observer, Outcome, Plans};
-use dyelog::tlc::facts::NoRelations;
-use dyelog::tlc::matcher::{Matcher, Starting, Symbols};
-use dyelog::tlc::rules::shipped_text;
-use dyelog::tlc::visits::Visits;
-use dyelog::trace::{NodeId, Toeg, TraceNames};
+use dyelog_datalog::syntax;
+use dyelog_templates::Rules;
+use dyelog_templates::counters::TaskCounters;
+use dyelog_templates::driver::{self, Committed, Observer, Outcome, Plans};
+use dyelog_templates::facts::NoRelations;
+use dyelog_templates::matcher::{Matcher, Starting, Symbols};
+use dyelog_templates::rules::shipped_text;
+use dyelog_templates::visits::Visits;
+use dyelog_trace::{NodeId, Toeg, TraceNames};
 use generator::{Generator, Mix, Shape};
 
 #[global_allocator]

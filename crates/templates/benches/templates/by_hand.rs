@@ -4,15 +4,15 @@
 
 use std::collections::VecDeque;
 
-use dyelog::lqn::submodel::Interaction;
-use dyelog::names::Name;
-use dyelog::tlc::driver::{
+use dyelog_diagnostic::names::Name;
+use dyelog_lqn::submodel::Interaction;
+use dyelog_templates::driver::{
     ACTIVITY, AWAITED, Branch, BranchKind, Entry, Irregularity, Outcome, PHASE_MASK, PHASE_SHIFT, Request,
     THEN_NEXT_PHASE, UNKNOWN, UNOWNED,
 };
-use dyelog::tlc::matcher::PROCESSED;
-use dyelog::trace::toeg::NONE;
-use dyelog::trace::{Kind, NodeId, TaskId, Toeg};
+use dyelog_templates::matcher::PROCESSED;
+use dyelog_trace::toeg::NONE;
+use dyelog_trace::{Kind, NodeId, TaskId, Toeg};
 
 /// Names of the templates, in the order of their numbers.
 pub const NAMES: [&str; 11] = [

@@ -4,10 +4,10 @@ use std::ops::ControlFlow;
 use std::process::Command;
 use std::time::Instant;
 
-use dyelog::datalog::base::{BaseFacts, BaseRelation, BaseSchema, Type};
-use dyelog::datalog::eval::{Evaluator, Limits, Watch, compile};
-use dyelog::datalog::syntax::load;
-use dyelog::datalog::value::Value;
+use dyelog_datalog::base::{BaseFacts, BaseRelation, BaseSchema, Type};
+use dyelog_datalog::eval::{Evaluator, Limits, Watch, compile};
+use dyelog_datalog::syntax::load;
+use dyelog_datalog::value::Value;
 
 /// Events: half of them fork the other half.
 const EVENTS: u32 = 1_000_000;

@@ -1,16 +1,15 @@
 //! Whole relations by our evaluator and by ascent; reachability by ours and by crepe, on the same graphs.
 //!
-//! `cargo bench --bench datalog`. From one node: ours asks `reach(0, Y)`, crepe is given the same question as a rule, since
+//! `cargo bench -p dyelog-datalog`. From one node: ours asks `reach(0, Y)`, crepe is given the same question as a rule, since
 //! it has no goals. Whether one node reaches the other: ours asks `reach(0, n)`.
 
 use std::ops::ControlFlow;
 
 use divan::{Bencher, black_box};
-use dyelog::datalog::base::{BaseFacts, BaseRelation, BaseSchema, Type};
-use dyelog::datalog::eval::{CompiledRules, Evaluator, compile};
-use dyelog::datalog::syntax::load;
-use dyelog::datalog::value::Value;
-use dyelog::tlc::Rules;
+use dyelog_datalog::base::{BaseFacts, BaseRelation, BaseSchema, Type};
+use dyelog_datalog::eval::{CompiledRules, Evaluator, compile};
+use dyelog_datalog::syntax::load;
+use dyelog_datalog::value::Value;
 
 #[path = "datalog/whole.rs"]
 mod whole;
@@ -160,20 +159,4 @@ mod reference {
 fn crepe_from_one_node(bencher: Bencher, shape: &str) {
     let (nodes, edges) = edges(shape);
     bencher.bench(|| assert_eq!(reference::run(black_box(&edges)), nodes as usize - 1));
-}
-
-/// From text to plans: what every run of the program pays first.
-#[divan::bench]
-fn loading_the_nine_templates(bencher: Bencher) {
-    let text = include_str!("../rules/tlc.dl");
-    bencher.bench(|| {
-        let program = load("tlc.dl", black_box(text), &|_| None).expect("the shipped file loads");
-        Rules::of_program(program).expect("it is sound")
-    });
-}
-
-/// The same of all files that are loaded by default.
-#[divan::bench]
-fn loading_the_shipped_rules(bencher: Bencher) {
-    bencher.bench(Rules::shipped);
 }
