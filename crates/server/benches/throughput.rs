@@ -128,7 +128,7 @@ fn take_in() {
     let mut worker = Worker::new(Working::default(), medium, &store).expect("it is new");
     let begin = Instant::now();
     let mut most = 0;
-    while worker.step(journal.synced()).expect("it can be read") {
+    while worker.step(journal.end()).expect("it can be read") {
         most = most.max(worker.open().1);
         if worker.is_due() {
             worker.checkpoint(&mut store).expect("there is room");

@@ -13,6 +13,7 @@ use dyelog::trace::spans::Grouping;
 
 use crate::offenders::{Offenders, renamed};
 use crate::spans::{SpanBytes, put_field, put_head};
+use crate::store::LEVELS;
 
 /// Nanoseconds.
 pub type Nanos = u64;
@@ -24,8 +25,6 @@ pub struct Gathering {
     pub grace: Nanos,
     /// When a trace is given out that does not become complete.
     pub limit: Nanos,
-    /// The length of an interval.
-    pub interval: Nanos,
     /// How many bytes of open traces are kept; beyond it the oldest are given out.
     pub most_bytes: usize,
 }
@@ -305,7 +304,7 @@ impl Assembler {
         let Some(open) = self.open.remove(&trace) else { return };
         self.oldest.remove(&(open.first_seen, trace));
         self.incomplete += u64::from(!open.is_complete());
-        let start = open.late.unwrap_or(open.start.1 - open.start.1 % self.gathering.interval);
+        let start = open.late.unwrap_or(open.start.1 - open.start.1 % LEVELS[0].length);
         if self.given.insert(trace, start).is_none() {
             self.order.push_back(trace);
             if self.order.len() > REMEMBERED {

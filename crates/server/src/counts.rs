@@ -16,7 +16,7 @@ pub struct Counts {
     pub set_aside: u64,
     /// Spans without usable identifiers.
     pub refused: u64,
-    /// Spans that came before.
+    /// Spans that had been received already.
     pub duplicate: u64,
     /// Traces that were folded without their root or some parent.
     pub incomplete_traces: u64,

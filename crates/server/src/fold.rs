@@ -32,7 +32,7 @@ impl Default for Folding {
 pub struct Folded {
     /// Its sub-model.
     pub submodel: SubModel,
-    /// How its entries were told apart.
+    /// What tells its entries apart.
     pub merge: String,
     /// How many spans were used.
     pub spans: u64,

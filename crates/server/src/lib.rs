@@ -22,7 +22,7 @@
 //! let mut journal = Journal::open(medium.clone(), store.progress()?.position)?;
 //! let mut worker = Worker::new(Working::default(), medium, &store)?;
 //! journal.append(&[Record { kind: Kind::Traces, received: 1_700_000_000_000_000_000, payload: "".into() }])?;
-//! while worker.step(journal.synced())? {}
+//! while worker.step(journal.end())? {}
 //! worker.checkpoint(&mut store)?;
 //! assert_eq!(worker.counts().received, 0);
 //! # Ok::<(), Box<dyn std::error::Error>>(())

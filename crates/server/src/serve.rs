@@ -1,7 +1,5 @@
 //! Listeners, and all routes behind them.
 
-use std::io;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -86,14 +84,6 @@ async fn no_sniffing(request: Request, next: Next) -> Response {
     headers.insert("x-content-type-options", axum::http::HeaderValue::from_static("nosniff"));
     headers.insert("referrer-policy", axum::http::HeaderValue::from_static("no-referrer"));
     response
-}
-
-/// Opens a port.
-///
-/// # Errors
-/// When it is in use, or the address is not of this machine.
-pub async fn listen(address: SocketAddr) -> io::Result<TcpListener> {
-    TcpListener::bind(address).await
 }
 
 /// Serves a listener until told to stop, then lets requests in work come to their end.

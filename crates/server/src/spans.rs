@@ -167,12 +167,16 @@ pub fn put_field(into: &mut Vec<u8>, number: u8, bytes: &[u8]) {
 /// Appends what stands before such a field's bytes.
 pub fn put_head(into: &mut Vec<u8>, number: u8, length: usize) {
     into.push((number << 3) | 2);
-    let mut rest = length;
-    while rest >= 0x80 {
-        into.push(rest as u8 | 0x80);
-        rest >>= 7;
+    put_number(into, length as u64);
+}
+
+/// Appends a number of variable length.
+pub fn put_number(into: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        into.push(number as u8 | 0x80);
+        number >>= 7;
     }
-    into.push(rest as u8);
+    into.push(number as u8);
 }
 
 /// Checks a request of the OTLP metrics service.

@@ -25,7 +25,7 @@ use crate::service::Service;
 use crate::services::{Desk, text};
 use crate::store::{Store, StoreError};
 
-/// What may be asked without a token.
+/// Routes that need no token.
 pub fn open(service: Arc<Service>) -> Router {
     Router::new().route("/healthz", get(healthz)).route("/openapi.json", get(description)).with_state(service)
 }

@@ -38,8 +38,7 @@ pub struct Working {
 impl Default for Working {
     fn default() -> Self {
         const SECOND: u64 = 1_000_000_000;
-        let gathering =
-            Gathering { grace: 2 * SECOND, limit: 30 * SECOND, interval: 10 * SECOND, most_bytes: 88 << 20 };
+        let gathering = Gathering { grace: 2 * SECOND, limit: 30 * SECOND, most_bytes: 88 << 20 };
         Self {
             gathering,
             folding: Folding::default(),

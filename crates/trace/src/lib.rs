@@ -55,7 +55,7 @@ mod versioned;
 
 /// The wire format of Protocol Buffers, as the readers of OTLP take it apart.
 pub mod protobuf {
-    pub use crate::spans::formats::otlp_proto::wire::{Fields, Malformed, Value};
+    pub use crate::spans::formats::otlp_proto::wire::{Fields, Malformed, Value, varint};
 }
 
 pub use calls::{SpanCalls, SpanOperations, operations_of};

@@ -6,13 +6,13 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{self, ExitCode, Stdio};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::{Args, Subcommand};
 use dyelog::lqn::saved;
 use dyelog::lqn::submodel::SubModel;
 use dyelog::model::utilisation::{Series, Unit};
 use dyelog_server::period::{Period, imported, intervals_json, written};
+use dyelog_server::service::wall_clock;
 use dyelog_server::store::{Store, StoreError};
 
 use super::Outcome;
@@ -115,7 +115,7 @@ pub fn run(arguments: &Arguments) -> Outcome {
 
 impl Which {
     fn period(&self) -> Result<Period, String> {
-        Period::parse(self.from.as_deref(), self.to.as_deref(), now())
+        Period::parse(self.from.as_deref(), self.to.as_deref(), wall_clock())
     }
 
     fn failed(&self) -> impl Fn(StoreError) -> String {
@@ -175,11 +175,6 @@ fn exposed(series: &[Series]) -> String {
     text
 }
 
-fn now() -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(now.as_nanos()).unwrap_or(u64::MAX)
-}
-
 fn print(text: &str) -> Outcome {
     match io::stdout().write_all(text.as_bytes()) {
         Ok(()) => Ok(ExitCode::SUCCESS),
@@ -217,14 +212,14 @@ fn import(store: &Path, files: &[PathBuf]) -> Outcome {
         let failed = |why: &dyn std::fmt::Display| format!("{}: {why}", file.display());
         let text = fs::read_to_string(file).map_err(|error| failed(&error))?;
         let found = imported(&file.display().to_string(), &text).map_err(|why| failed(&why))?;
-        opened.add(found.start, now(), &found.submodel, &found.merge).map_err(|error| failed(&error))?;
+        opened.add(found.start, wall_clock(), &found.submodel, &found.merge).map_err(|error| failed(&error))?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// Runs a command of `dyelog` on sub-models. It lies beside this program, or where programs lie.
 fn dyelog(command: &str, submodels: &[String], utilisation: &str, arguments: &[OsString]) -> Outcome {
-    let folder = env::temp_dir().join(format!("dyelog-period-{}-{}", process::id(), now()));
+    let folder = env::temp_dir().join(format!("dyelog-period-{}-{}", process::id(), wall_clock()));
     fs::create_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let outcome = run_in(&folder, command, submodels, utilisation, arguments);
     // What stays behind in a folder for scratch files does no harm.

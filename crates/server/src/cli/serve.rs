@@ -13,6 +13,7 @@ use dyelog_server::scrape;
 use dyelog_server::serve;
 use dyelog_server::service::Service;
 use dyelog_server::worker::Working;
+use tokio::net::TcpListener;
 use tokio::runtime;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -34,7 +35,7 @@ pub struct Arguments {
     /// A TOML file: from where metrics are fetched, and what the system's nodes have
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// For how long nothing must have come of a complete trace, in seconds
+    /// Seconds without a new span after which a complete trace is folded
     #[arg(long, value_name = "SECONDS", default_value_t = 2.0, value_parser = seconds)]
     grace: f64,
     /// How long a trace may take to become complete, in seconds
@@ -124,7 +125,7 @@ async fn serve_all(
     let routes = serve::routes(service, access);
     for address in addresses {
         let refused = |error| format!("{address}: {error}");
-        let listener = serve::listen(*address).await.map_err(refused)?;
+        let listener = TcpListener::bind(*address).await.map_err(refused)?;
         let address = listener.local_addr().map_err(refused)?;
         println!("listening on http://{address}");
         listeners.spawn(serve::serve(listener, routes.clone(), stopped.clone()));

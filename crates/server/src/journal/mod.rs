@@ -28,10 +28,8 @@ pub struct Journal<M: Medium> {
     /// Where the last segment begins.
     start: u64,
     last: M::Handle,
-    /// The end of the last whole record.
+    /// The end of the last whole record; all before it is on disk.
     end: u64,
-    /// What is on disk for certain.
-    synced: u64,
     /// Why nothing more can be written, once that is so.
     broken: Option<String>,
 }
@@ -68,17 +66,12 @@ impl<M: Medium> Journal<M> {
         if end < floor {
             return Err(damaged(&format!("it ends at {end}, but {floor} was reached")));
         }
-        Ok(Self { medium, earlier, start, last, end, synced: end, broken: None })
+        Ok(Self { medium, earlier, start, last, end, broken: None })
     }
 
-    /// Where the next record begins.
+    /// Where the next record begins; all before it are on disk.
     pub fn end(&self) -> u64 {
         self.end
-    }
-
-    /// The position up to which all records are on disk.
-    pub fn synced(&self) -> u64 {
-        self.synced
     }
 
     /// Why nothing can be written any more, where that is so.
@@ -119,7 +112,6 @@ impl<M: Medium> Journal<M> {
             return Err(error);
         }
         self.end += bytes.len() as u64;
-        self.synced = self.end;
         Ok(())
     }
 

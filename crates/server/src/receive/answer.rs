@@ -5,7 +5,7 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 
 use super::{Refusal, Taken};
-use crate::spans::{put_field, put_head};
+use crate::spans::{put_field, put_head, put_number};
 
 /// How long senders should wait, seconds.
 pub const WAIT: u8 = 2;
@@ -116,12 +116,4 @@ pub fn status_message(refusal: &Refusal) -> Vec<u8> {
         message.extend(any);
     }
     message
-}
-
-fn put_number(into: &mut Vec<u8>, mut number: u64) {
-    while number >= 0x80 {
-        into.push(number as u8 | 0x80);
-        number >>= 7;
-    }
-    into.push(number as u8);
 }

@@ -25,6 +25,12 @@ use crate::store::{Store, StoreError};
 use crate::worker::{Worker, WorkerError, Working};
 use threads::{follow, write};
 
+/// The clock of this machine, nanoseconds since 1970.
+pub fn wall_clock() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(now.as_nanos()).unwrap_or(u64::MAX)
+}
+
 /// How many payloads are written and synced together at most.
 const GROUP: usize = 1024;
 /// How far the worker may lag behind what was received, in bytes of the journal.
@@ -172,11 +178,9 @@ impl Service {
         let progress = store.progress()?;
         let journal = Journal::open(medium.clone(), progress.position)?;
         let worker = Worker::new(working, medium, &store)?;
-        let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let wall = u64::try_from(wall.as_nanos()).unwrap_or(u64::MAX);
         let shared = Arc::new(Shared {
-            epoch: (wall.max(progress.clock), Instant::now()),
-            synced: AtomicU64::new(journal.synced()),
+            epoch: (wall_clock().max(progress.clock), Instant::now()),
+            synced: AtomicU64::new(journal.end()),
             read: AtomicU64::new(worker.position()),
             stopping: AtomicBool::new(false),
             status: Mutex::new(Status { heard: Some(Instant::now()), counts: worker.counts(), ..Status::default() }),
@@ -217,9 +221,7 @@ impl Service {
     /// # Errors
     /// When it cannot be taken now.
     pub async fn take(&self, kind: Kind, payload: Bytes) -> Result<(), Busy> {
-        let behind =
-            self.shared.synced.load(Ordering::Acquire).saturating_sub(self.shared.read.load(Ordering::Acquire));
-        if behind > BACKLOG {
+        if self.backlog() > BACKLOG {
             return Err(Busy::Behind);
         }
         if self.shared.stopping.load(Ordering::Acquire) {

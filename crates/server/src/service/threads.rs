@@ -34,7 +34,7 @@ pub(super) fn write<M: Medium>(mut journal: Journal<M>, mut received: mpsc::Rece
             next = if records.len() < GROUP { received.try_recv().ok() } else { None };
         }
         let outcome = journal.append(&records).map_err(|error| Busy::Unwritable(error.to_string()));
-        shared.synced.store(journal.synced(), Ordering::Release);
+        shared.synced.store(journal.end(), Ordering::Release);
         if !records.is_empty() {
             let why = |error: &Busy| match error {
                 Busy::Unwritable(why) => format!("the journal cannot be written: {why}"),

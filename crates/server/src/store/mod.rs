@@ -189,7 +189,7 @@ impl Store {
         rows::list(&self.connection, from, to)
     }
 
-    /// The sub-model of a period, and how its entries were told apart; `None` where nothing is there.
+    /// The sub-model of a period, and what tells its entries apart; `None` where nothing is there.
     ///
     /// # Errors
     /// When the store cannot be read, or what it holds cannot.

@@ -2,9 +2,11 @@
 
 use dyelog::lqn::saved;
 use dyelog::lqn::submodel::SubModel;
+use dyelog::trace::protobuf::varint;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::{StoreError, thin, unpacked};
+use crate::spans::put_number;
 
 /// Nanoseconds in a second.
 const SECOND: u64 = 1_000_000_000;
@@ -75,7 +77,10 @@ pub fn insert(
 }
 
 /// Which rows reach into a period. No interval is longer than the longest.
-const WITHIN: &str = "start < ?2 AND start > ?1 - 86400000000000 AND start + length > ?1";
+fn within() -> String {
+    let longest = LEVELS[LEVELS.len() - 1].length;
+    format!("start < ?2 AND start > ?1 - {longest} AND start + length > ?1")
+}
 
 fn bounds(from: u64, to: u64) -> (i64, i64) {
     let signed = |time: u64| i64::try_from(time).unwrap_or(i64::MAX);
@@ -85,8 +90,9 @@ fn bounds(from: u64, to: u64) -> (i64, i64) {
 /// The intervals that reach into a period.
 pub fn list(connection: &Connection, from: u64, to: u64) -> Result<Vec<Interval>, StoreError> {
     let mut statement = connection.prepare(&format!(
-        "SELECT start, length, SUM(spans), SUM(LENGTH(content)) FROM intervals WHERE {WITHIN}
-         GROUP BY start, length ORDER BY start, length"
+        "SELECT start, length, SUM(spans), SUM(LENGTH(content)) FROM intervals WHERE {}
+         GROUP BY start, length ORDER BY start, length",
+        within()
     ))?;
     let rows = statement.query_map(bounds(from, to), |row| {
         let number = |at| row.get::<_, i64>(at).map(i64::cast_unsigned);
@@ -97,7 +103,7 @@ pub fn list(connection: &Connection, from: u64, to: u64) -> Result<Vec<Interval>
 
 /// All parts of all intervals that reach into a period, in one.
 pub fn merged(connection: &Connection, from: u64, to: u64) -> Result<Option<(SubModel, String)>, StoreError> {
-    let sql = format!("SELECT content FROM intervals WHERE {WITHIN} ORDER BY start, length, id");
+    let sql = format!("SELECT content FROM intervals WHERE {} ORDER BY start, length, id", within());
     let mut statement = connection.prepare(&sql)?;
     let mut rows = statement.query(bounds(from, to))?;
     let mut sum: Option<(SubModel, String)> = None;
@@ -206,29 +212,20 @@ fn join(connection: &Connection, from: Level, to: Level, start: u64) -> Result<b
 pub fn bytes_of(numbers: &[u64]) -> Vec<u8> {
     let (mut bytes, mut before) = (Vec::with_capacity(numbers.len()), 0);
     for number in numbers {
-        let mut rest = number - before;
+        put_number(&mut bytes, number - before);
         before = *number;
-        while rest >= 0x80 {
-            bytes.push(rest as u8 | 0x80);
-            rest >>= 7;
-        }
-        bytes.push(rest as u8);
     }
     bytes
 }
 
 /// The numbers behind such bytes.
-pub fn numbers_of(bytes: &[u8]) -> Option<Vec<u64>> {
+pub fn numbers_of(mut bytes: &[u8]) -> Option<Vec<u64>> {
     let (mut numbers, mut before) = (Vec::new(), 0_u64);
-    let (mut number, mut shift) = (0_u64, 0);
-    for byte in bytes {
-        number |= u64::from(byte & 0x7f).checked_shl(shift)?;
-        shift += 7;
-        if *byte < 0x80 {
-            before = before.checked_add(number)?;
-            numbers.push(before);
-            (number, shift) = (0, 0);
-        }
+    while !bytes.is_empty() {
+        let (distance, rest) = varint(bytes)?;
+        before = before.checked_add(distance)?;
+        numbers.push(before);
+        bytes = rest;
     }
-    (shift == 0).then_some(numbers)
+    Some(numbers)
 }

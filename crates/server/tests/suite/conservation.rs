@@ -35,7 +35,7 @@ impl Server {
     }
 
     fn work(&mut self) {
-        while self.worker.step(self.journal.synced()).unwrap() {}
+        while self.worker.step(self.journal.end()).unwrap() {}
         self.worker.advance(self.now);
         assert!(self.worker.counts().are_conserved(), "{:?}", self.worker.counts());
     }

@@ -91,7 +91,7 @@ fn traces_that_never_end_stay_within_their_memory() {
         let spans: Vec<_> = (0..500).map(|number| trace(batch * 500 + number, BEGIN, &[2]).swap_remove(0)).collect();
         let record = Record { kind: Kind::Traces, received: BEGIN + batch, payload: request(&spans).into() };
         journal.append(&[record]).unwrap();
-        while worker.step(journal.synced()).unwrap() {}
+        while worker.step(journal.end()).unwrap() {}
         let (_, bytes) = worker.open();
         assert!(bytes < 24 << 20, "{bytes}");
     }
@@ -117,7 +117,7 @@ fn a_million_traces_that_never_end_stay_within_their_memory() {
         journal
             .append(&[Record { kind: Kind::Traces, received: BEGIN + batch, payload: request(&spans).into() }])
             .unwrap();
-        while worker.step(journal.synced()).unwrap() {}
+        while worker.step(journal.end()).unwrap() {}
         most = most.max(worker.open().1);
         if batch % 50 == 0 {
             let needed = worker.checkpoint(&mut store).unwrap();
@@ -148,7 +148,7 @@ fn a_service_with_a_name_for_each_request_is_named_and_grouped() {
         })
         .collect();
     journal.append(&[Record { kind: Kind::Traces, received: BEGIN, payload: request(&spans).into() }]).unwrap();
-    while worker.step(journal.synced()).unwrap() {}
+    while worker.step(journal.end()).unwrap() {}
     worker.give_out_all();
     worker.checkpoint(&mut store).unwrap();
     let offending: Vec<_> = worker.offending().iter().map(|(service, (spans, _))| (service.as_str(), *spans)).collect();

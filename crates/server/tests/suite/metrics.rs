@@ -117,11 +117,11 @@ fn of_period(metrics: &[(u64, Vec<u8>)]) -> Store {
         let received = BEGIN + 50 * SECOND + at;
         journal.append(&[Record { kind: Kind::Metrics, received, payload: payload.clone().into() }]).unwrap();
         // A server that dies between has the same totals.
-        while worker.step(journal.synced()).unwrap() {}
+        while worker.step(journal.end()).unwrap() {}
         worker.checkpoint(&mut store).unwrap();
         worker = Worker::new(Working::default(), memory.clone(), &store).unwrap();
     }
-    while worker.step(journal.synced()).unwrap() {}
+    while worker.step(journal.end()).unwrap() {}
     worker.give_out_all();
     worker.checkpoint(&mut store).unwrap();
     // The file is gone with its folder; what is open stays.

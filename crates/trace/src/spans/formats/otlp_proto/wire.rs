@@ -85,7 +85,7 @@ impl<'a> Fields<'a> {
 
 /// A number of variable length at the beginning of some bytes, and what follows.
 #[inline]
-pub(crate) fn varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
+pub fn varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
     let (&first, rest) = bytes.split_first()?;
     if first < 0x80 {
         return Some((first.into(), rest));
