@@ -277,6 +277,12 @@ impl Compiler<'_, '_, '_> {
     fn operation(&mut self, name: &Ident, arguments: &[Spanned<Argument>], span: Span) -> Option<Action> {
         let Some(operation) = OPERATIONS.iter().find(|operation| operation.name == &*name.value) else {
             let place = self.findings.place(name.span);
+            if &*name.value == "newEntry" {
+                let message = "the entry that `newEntry` opens has no name here";
+                let finding = Diagnostic::error(codes::OPERATION, place, message);
+                self.findings.list.push(finding.with_hint("write `E := newEntry(R, b)`"));
+                return None;
+            }
             let message = format!("there is no modelling operation `{}`", name.value);
             let names = OPERATIONS.iter().map(|operation| operation.name).chain(["newEntry"]);
             let finding = Diagnostic::error(codes::OPERATION, place, message).with_similar(&name.value, names);
