@@ -100,7 +100,8 @@ impl Placing {
     fn share(&mut self, processor: &str, machines: &BTreeSet<&str>, tasks: &[&str], cores: Option<u32>) {
         let copies = u32::try_from(machines.len()).unwrap_or(u32::MAX);
         for task in tasks {
-            let settings = self.placed.tasks.entry((*task).to_owned()).or_insert_with(task_settings);
+            let settings =
+                self.placed.tasks.entry((*task).to_owned()).or_insert_with(|| TaskSettings::at(Place::Nowhere));
             settings.processor = Some(processor.to_owned());
             settings.replicas = (copies > 1).then_some(copies);
         }
@@ -111,7 +112,8 @@ impl Placing {
     /// Makes so many of a task and its processor as there were instances together.
     fn replicate(&mut self, task: &str, own: &Instances<'_>) {
         if own.together > 1 {
-            self.placed.tasks.entry(task.to_owned()).or_insert_with(task_settings).replicas = Some(own.together);
+            self.placed.tasks.entry(task.to_owned()).or_insert_with(|| TaskSettings::at(Place::Nowhere)).replicas =
+                Some(own.together);
             let times = if own.seen > own.together as usize {
                 format!(" at a time, of {} that came and went", own.seen)
             } else {
@@ -126,7 +128,8 @@ impl Placing {
     }
 
     fn processor(&mut self, name: &str, copies: u32, cores: Option<u32>) {
-        let settings = self.placed.processors.entry(name.to_owned()).or_insert_with(processor_settings);
+        let settings =
+            self.placed.processors.entry(name.to_owned()).or_insert_with(|| ProcessorSettings::at(Place::Nowhere));
         if copies > 1 {
             settings.replicas.get_or_insert(copies);
         }
@@ -253,27 +256,4 @@ fn listed<'n>(names: impl ExactSizeIterator<Item = &'n str>) -> String {
     let shown: Vec<String> = names.take(SHOWN).map(|name| format!("`{name}`")).collect();
     let more = if count > SHOWN { format!(" and {} more", count - SHOWN) } else { String::new() };
     format!("{}{more}", shown.join(", "))
-}
-
-fn task_settings() -> TaskSettings {
-    TaskSettings {
-        place: Place::Nowhere,
-        processor: None,
-        threads: None,
-        priority: None,
-        replicas: None,
-        scheduling: None,
-        network: None,
-    }
-}
-
-fn processor_settings() -> ProcessorSettings {
-    ProcessorSettings {
-        place: Place::Nowhere,
-        multiplicity: None,
-        speed: None,
-        scheduling: None,
-        quantum: None,
-        replicas: None,
-    }
 }

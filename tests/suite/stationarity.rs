@@ -1,11 +1,11 @@
-//! Recordings that are not steady are told, and steady ones are not.
+//! A warning names recordings that are not steady, and no steady one.
 
 use dyelog::model::{Configuration, complete};
 
 use crate::law::reduced;
 use crate::servers::{spans, station};
 
-/// What is told of the recording of these requests.
+/// The warnings about the recording of these requests.
 fn told(stays: &[(f64, f64)]) -> Vec<String> {
     let sub = reduced("t.jsonl", spans(stays, 1000, |_| true).as_bytes());
     let (_, findings, _) = complete(&sub, &Configuration::default()).expect("there are requests");

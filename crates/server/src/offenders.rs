@@ -15,7 +15,7 @@ pub const MOST: usize = 1000;
 pub const OTHERS: &str = "(other operations)";
 /// Names that are remembered as they came, before they are looked at again.
 const REMEMBERED: usize = 1 << 16;
-/// Services that are told apart.
+/// Services counted one by one.
 const SERVICES: usize = 10_000;
 /// The longest name that is shown, in characters.
 const SHOWN: usize = 100;

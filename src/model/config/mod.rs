@@ -159,6 +159,13 @@ pub struct ProcessorSettings {
     pub replicas: Option<u32>,
 }
 
+impl ProcessorSettings {
+    /// Nothing set, by what stands at a place.
+    pub(in crate::model) fn at(place: Place) -> Self {
+        Self { place, multiplicity: None, speed: None, scheduling: None, quantum: None, replicas: None }
+    }
+}
+
 /// A task.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TaskSettings {
@@ -176,6 +183,13 @@ pub struct TaskSettings {
     pub scheduling: Option<Scheduling>,
     /// The network latency of the calls that it makes.
     pub network: Option<Network>,
+}
+
+impl TaskSettings {
+    /// Nothing set, by what stands at a place.
+    pub(in crate::model) fn at(place: Place) -> Self {
+        Self { place, processor: None, threads: None, priority: None, replicas: None, scheduling: None, network: None }
+    }
 }
 
 /// A demand with the place where it is written.

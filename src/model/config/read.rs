@@ -225,14 +225,7 @@ fn parameters(reader: &mut Reader<'_>, item: &Item<'_>) -> BTreeMap<String, Expr
 }
 
 fn processor(reader: &mut Reader<'_>, name: &Key<'_>, table: &DeTable<'_>) -> ProcessorSettings {
-    let mut settings = ProcessorSettings {
-        place: reader.place(name.span()),
-        multiplicity: None,
-        speed: None,
-        scheduling: None,
-        quantum: None,
-        replicas: None,
-    };
+    let mut settings = ProcessorSettings::at(reader.place(name.span()));
     for (key, item) in table {
         match key.get_ref().as_ref() {
             "multiplicity" => settings.multiplicity = reader.multiplicity(item, "`multiplicity`"),
@@ -250,15 +243,7 @@ fn processor(reader: &mut Reader<'_>, name: &Key<'_>, table: &DeTable<'_>) -> Pr
 }
 
 fn task(reader: &mut Reader<'_>, name: &Key<'_>, table: &DeTable<'_>) -> TaskSettings {
-    let mut settings = TaskSettings {
-        place: reader.place(name.span()),
-        processor: None,
-        threads: None,
-        priority: None,
-        replicas: None,
-        scheduling: None,
-        network: None,
-    };
+    let mut settings = TaskSettings::at(reader.place(name.span()));
     for (key, item) in table {
         match key.get_ref().as_ref() {
             "processor" => settings.processor = reader.text(item, "`processor`"),

@@ -73,7 +73,7 @@ pub struct Traced {
 pub struct Host {
     /// How many, those of all copies together.
     pub servers: u32,
-    /// How many copies there are whose servers were told apart.
+    /// How many copies there are, each of whose servers were found apart from the others.
     pub copies: u32,
     /// The fewest that fit a copy, and the most where that can be told; of those that were found.
     pub range: Option<(u32, Option<u32>)>,

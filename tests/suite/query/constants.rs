@@ -75,7 +75,7 @@ fn regular_expressions_find_places_in_texts() {
         ("q(C) :- C = count { span(S, _, N), regex(N, \"t$\") }.", "1", ""),
         ("q(K) :- root(S), attr(S, K, _), regex(K, \"^(n|half)$\").", "half, n", ""),
         ("q(S) :- r(S, N), regex(N, \"t$\"). r(S, N) :- span(S, _, N), root(S).", "000000000000000a", ""),
-        // What finds nothing is told, and so are numbers where texts are looked into.
+        // A warning names what finds nothing, and numbers where texts are searched.
         ("q(S) :- span(S, _, N), regex(N, \"^oot\").", "", "Q003"),
         ("q(S) :- r(S, N), regex(N, \"^oot\"). r(S, N) :- span(S, _, N).", "", "Q003"),
         ("q(S) :- root(S), span(S, _, N), !regex(N, \"^oot\").", "000000000000000a", "Q003"),
