@@ -16,7 +16,8 @@ pub enum Exit {
     /// The arguments or an input cannot be used; the reasons are on standard error. Nothing was written under `-o`.
     Input = 2,
     /// A solver stopped before it met its bound. What it has is written, and marked as not converged. Or a consumer of asynchronous
-    /// messages gets more than it serves: a line says by how much, and the results are written.
+    /// messages gets more than it serves: a line says by how much, and the results are written. Or the model under
+    /// `impact` has no solution: the processor time of the answer is written.
     NotConverged = 3,
     /// A defect of `dyelog` itself.
     Bug = 70,

@@ -64,10 +64,18 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     }
     let text = match arguments.format {
         _ if arguments.html => html(&arguments.records, &profiled.profile, &found.graph.before, Some(&found.graph)),
-        Form::Text => call_graph::impact_text(&found.graph, &found.scenarios, terminal.look(&arguments.output)),
-        Form::Json => call_graph::impact_json(&found.graph, &found.scenarios),
+        Form::Text => {
+            let look = terminal.look(&arguments.output);
+            call_graph::impact_text(&found.graph, &found.scenarios, found.unsolved.as_ref(), look)
+        }
+        Form::Json => call_graph::impact_json(&found.graph, &found.scenarios, found.unsolved.as_ref()),
     };
     output::write(&arguments.output, &text)?;
+    if let Some(why) = &found.unsolved {
+        terminal.report(&why.0);
+        terminal.say("the model of the records has no solution: the answer is processor time alone\n");
+        return Ok(Exit::NotConverged);
+    }
     if found.converged {
         return Ok(Exit::Ok);
     }

@@ -101,6 +101,8 @@ impl Bodies<'_, '_> {
         let mut calls: Vec<((EntryId, CallKind), RequestTotal)> = Vec::new();
         let mut sources = Vec::new();
         let measured = is_measured(total);
+        // Of delays: the variance of pauses, and all else.
+        let (mut paused, mut others) = (None, 0.0);
         for part in parts {
             let (demand, from) = self.demands.of(self.identifier, part, times, measured);
             // Where calls in sequence overlap a little, that is time which the invocation does not work.
@@ -109,13 +111,21 @@ impl Bodies<'_, '_> {
             work.demand += demand - overlap;
             source = source.max(from);
             sources.push((part, from));
-            work.think_time += self.network.delay(part, times) + pause(part, times) + delay.max(0.0);
+            let other = self.network.delay(part, times) + delay.max(0.0);
+            work.think_time += other + pause(part, times);
+            others += other;
+            if part.pauses.count > 0 {
+                *paused.get_or_insert(0.0) += pause_variance(part, times);
+            }
             for ((kind, to), request) in &part.requests {
                 if let (Some(kind), Some(to)) = (call_kind(*kind, total.interaction), self.entries[to.index()]) {
                     calls.push(((to, kind), *request));
                 }
             }
         }
+        // What else delays is taken as exponential.
+        let spread = |paused: f64| (paused + others * others) / (work.think_time * work.think_time);
+        work.think_cv2 = paused.filter(|_| work.think_time > 0.0).map(spread);
         let per = times.max(1) as f64;
         calls.sort_unstable_by_key(|(call, _)| *call);
         let call = |same: &[((EntryId, CallKind), RequestTotal)]| {
@@ -132,6 +142,16 @@ impl Bodies<'_, '_> {
 /// How long one of so many invocations pauses here, seconds.
 pub fn pause(work: &WorkTotal, times: u64) -> f64 {
     work.pauses.sum.as_f64() / times.max(1) as f64
+}
+
+/// The variance of that from one of so many invocations to another, square seconds.
+fn pause_variance(work: &WorkTotal, times: u64) -> f64 {
+    let mean = pause(work, times);
+    let square = work.pauses.cv2().map_or(mean * mean, |cv2| {
+        let each = work.pauses.mean().unwrap_or(0.0);
+        (cv2 + 1.0) * each * each * work.pauses.count as f64 / times.max(1) as f64
+    });
+    (square - mean * mean).max(0.0)
 }
 
 /// How a request shows in the model; `None` for one that is forwarded. Where no requester waits there is no reply to leave

@@ -72,7 +72,7 @@ pub struct DelayPart {
     pub network: Network,
     /// Latencies that were measured, one per call.
     pub seen: Moments,
-    /// Times that passed without work, as templates say.
+    /// Times that passed without work, as templates or events say.
     pub pauses: Moments,
 }
 

@@ -148,7 +148,7 @@ fn execution(work: &Work, times: &[Time]) -> Time {
         squares += call.mean * time.mean * time.mean;
     }
     let calls = slices - 1.0;
-    variance += slices * cv2 * slice * slice + work.think_time * work.think_time;
+    variance += slices * cv2 * slice * slice + work.think_cv2.unwrap_or(1.0) * work.think_time * work.think_time;
     if calls > 0.0 {
         let average = mean / calls;
         variance += (squares - mean * average).max(0.0);

@@ -15,7 +15,7 @@ use crate::pipeline::reduce::reduce_operations;
 use crate::pipeline::solution::Solution;
 use crate::pipeline::source::{self, Source};
 use crate::study::ScenarioResult;
-use crate::study::impact::{Predicted, ScenarioImpact};
+use crate::study::impact::{Measured, Predicted, ScenarioImpact};
 use crate::trace;
 
 /// Think times that hold a rate are looked for in so many rounds at most, until they move by less than this part of a cycle.
@@ -27,10 +27,12 @@ const SAME_TIME: f64 = 1e-4;
 pub struct Impact {
     /// In processor time.
     pub graph: change::Impact,
-    /// In responses and saturation, by scenario.
+    /// In responses and saturation, by scenario; nothing where the models have no solution.
     pub scenarios: Vec<ScenarioImpact>,
     /// Whether both solutions converged.
     pub converged: bool,
+    /// Why the models have no solution, such as calls in a circle; processor time needs none.
+    pub unsolved: Option<Diagnostics>,
 }
 
 /// Estimates a change of what probe records or spans show: in processor time, and by solving the models before and after at one load.
@@ -41,7 +43,8 @@ pub struct Impact {
 /// The model after the change has other demands, and is in all else the one before: delays were fitted to responses that the change does not leave as they were.
 ///
 /// # Errors
-/// What the change names and the records do not have; what keeps a model from being made or solved.
+/// What the change names and the records do not have; what keeps a model from being made. What keeps it from being solved is
+/// [`Impact::unsolved`].
 pub fn impact(
     profiled: &Profiled,
     change: &Change,
@@ -62,21 +65,33 @@ pub fn impact(
     if let Some(model) = with_demands(&before.model, old, &after.model) {
         after.model = model;
     }
-    let solved = before.solve(&solver)?;
-    let changed = at_rates_before(&mut after, &before.scenarios(&solved), &solver)?;
-    let solutions = [solved, changed];
-    let scenarios = before
-        .scenarios(&solutions[0])
-        .into_iter()
-        .zip(after.scenarios(&solutions[1]))
-        .map(|(old, new)| ScenarioImpact {
-            name: old.origin.name.to_string(),
-            before: Predicted::of(&before.model, &solutions[0].results, &old),
-            after: Predicted::of(&after.model, &solutions[1].results, &new),
-        })
-        .collect();
-    let converged = solutions.iter().all(|solution| solution.results.convergence.converged);
-    Ok(Impact { graph, scenarios, converged })
+    Ok(match scenarios(&before, &mut after, &solver) {
+        Ok((scenarios, converged)) => Impact { graph, scenarios, converged, unsolved: None },
+        Err(why) => Impact { graph, scenarios: Vec::new(), converged: true, unsolved: Some(why) },
+    })
+}
+
+/// Each scenario before and after the change, and whether both solutions converged.
+fn scenarios(
+    before: &Source,
+    after: &mut Source,
+    solver: &impl Fn(&Model) -> Result<Results, Diagnostics>,
+) -> Result<(Vec<ScenarioImpact>, bool), Diagnostics> {
+    let solved = before.solve(solver)?;
+    let changed = at_rates_before(after, &before.scenarios(&solved), solver)?;
+    let pairs = before.scenarios(&solved).into_iter().zip(after.scenarios(&changed));
+    let scenarios = pairs.map(|(old, new)| ScenarioImpact {
+        name: old.origin.name.to_string(),
+        before: Predicted::of(&before.model, &solved.results, &old),
+        after: Predicted::of(&after.model, &changed.results, &new),
+        measured: Measured {
+            throughput: old.origin.observed_rate,
+            response: old.origin.observed_response,
+            as_load: old.origin.reason == LoadReason::Observed,
+        },
+    });
+    let converged = [&solved, &changed].iter().all(|solution| solution.results.convergence.converged);
+    Ok((scenarios.collect(), converged))
 }
 
 /// Solves a changed model. A scenario whose load nobody tells has one customer that asks again at once. Beside other scenarios it waits here for

@@ -95,7 +95,8 @@ fn functions(profile: &Profile, graph: &Graph, shown: Shown, look: Look) -> Stri
     let counts = |node: &&Node| sum(&node.inclusive_once) as f64 >= shown.least * total || sum(&node.own) < 0;
     let kept: Vec<&Node> = nodes.iter().copied().filter(counts).take(shown.lines).collect();
     let several = graph.groups.len() > 1;
-    let mut headings = vec!["FUNCTION", ">CALLS", ">SELF (ms)", ">SELF (%)", ">INCLUSIVE (ms)", ">INCLUSIVE (%)"];
+    let mut headings = vec!["FUNCTION", ">CALLS", ">SELF (ms)", ">SELF (%)", ">SELF EACH (ms)", ">± 95% (ms)"];
+    headings.extend([">INCLUSIVE (ms)", ">INCLUSIVE (%)"]);
     headings.extend([">LATENCY (ms)", ">DEVIATION (ms)"]);
     if several {
         headings.push("SELF ON");
@@ -106,14 +107,12 @@ fn functions(profile: &Profile, graph: &Graph, shown: Shown, look: Look) -> Stri
         let inclusive = sum(&node.inclusive_once);
         let known = latency.count() > 0;
         let latencies = [latency.mean(), latency.deviation()];
-        let mut row = vec![
-            node.label(),
-            node.invocations.to_string(),
-            ms(sum(&node.own)),
-            percent(sum(&node.own), total),
-            ms(inclusive),
-            percent(inclusive, total),
-        ];
+        let mut row =
+            vec![node.label(), node.invocations.to_string(), ms(sum(&node.own)), percent(sum(&node.own), total)];
+        let own = &node.statistics.time;
+        let each = [(own.count() > 0).then(|| own.mean()), own.half_width()];
+        row.extend(each.map(|time| time.map_or_else(String::new, |time| number(time / 1e6))));
+        row.extend([ms(inclusive), percent(inclusive, total)]);
         row.extend(latencies.map(|value| if known { number(value / 1e6) } else { String::new() }));
         if several {
             row.push(places(&graph.groups, &node.own));

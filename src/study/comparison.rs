@@ -182,6 +182,9 @@ impl Values<'_> {
         if let Some(cv2) = work.cv2 {
             self.number(&format!("{phase}variation"), cv2);
         }
+        if let Some(cv2) = work.think_cv2 {
+            self.number(&format!("{phase}variation of the delay"), cv2);
+        }
     }
 }
 

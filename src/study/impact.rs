@@ -15,6 +15,37 @@ pub struct ScenarioImpact {
     pub before: Predicted,
     /// At the same load, with the change.
     pub after: Predicted,
+    /// What the records themselves show, before the change.
+    pub measured: Measured,
+}
+
+/// What records show of a scenario.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Measured {
+    /// Operations per second, where there are enough of them to tell a rate.
+    pub throughput: Option<f64>,
+    /// Mean response, seconds.
+    pub response: Option<f64>,
+    /// Whether the model takes its load from the records.
+    pub as_load: bool,
+}
+
+/// A model has the load of the records where its throughput differs from theirs by no more than this part.
+const SAME_LOAD: f64 = 0.1;
+
+impl ScenarioImpact {
+    /// The response that is to be expected after the change, seconds: the measured one, changed by as much as the modelled one. What the model gets wrong
+    /// before the change it gets wrong after it, so the ratio is more accurate than the figure. None where the model's load is not that of the records.
+    pub fn expected(&self) -> Option<f64> {
+        let (before, after) = (self.before.response?, self.after.response?);
+        let measured = self.measured.response.filter(|_| before > 0.0 && self.has_measured_load())?;
+        Some(measured * after / before)
+    }
+
+    fn has_measured_load(&self) -> bool {
+        let near = |rate: f64| (self.before.throughput - rate).abs() <= SAME_LOAD * rate;
+        self.measured.as_load || self.measured.throughput.is_some_and(near)
+    }
 }
 
 /// What is predicted of a scenario.

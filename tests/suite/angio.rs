@@ -514,25 +514,35 @@ fn time() -> impl Strategy<Value = f64> {
     ]
 }
 
-type RawEvent = (u32, u32, u8, u32, String, (u32, u32), (String, String), (f64, f64));
+type RawEvent = (u32, u32, u8, u32, String, (u32, u32), (String, String), (f64, f64, f64));
 
 fn event() -> impl Strategy<Value = RawEvent> {
     let instance = prop_oneof![3 => Just(1u32), 1 => 1..=u32::MAX];
     let attributes = (name(), name());
-    (any::<u32>(), 1..=u32::MAX, 0..5u8, any::<u32>(), name(), (1..=u32::MAX, instance), attributes, (time(), time()))
+    (
+        any::<u32>(),
+        1..=u32::MAX,
+        0..5u8,
+        any::<u32>(),
+        name(),
+        (1..=u32::MAX, instance),
+        attributes,
+        (time(), time(), time()),
+    )
 }
 
 fn build(names: &mut TraceNames, raw: &[(String, String, Option<i64>, Vec<RawEvent>)]) -> Vec<Operation> {
     let mut operations = Vec::new();
     for (scenario, run, start, events) in raw {
         let mut built = Vec::new();
-        for (thread, index, kind, other, task, (counter, instance), (activity, service), (time, cpu)) in events {
+        for (thread, index, kind, other, task, (counter, instance), (activity, service), (time, cpu, pause)) in events {
             let kind = [Kind::Begin, Kind::Activity, Kind::End, Kind::Fork(*other), Kind::Join(*other)][*kind as usize];
             built.push(Event {
                 activity: names.names.intern(activity),
                 service: names.names.intern(service),
                 time: *time,
                 cpu: *cpu,
+                pause: *pause,
                 ..Event::new(*thread, *index, kind, names.intern_task(task, *instance), *counter)
             });
         }

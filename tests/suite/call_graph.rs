@@ -231,6 +231,93 @@ fn an_impact_includes_waiting() {
     assert!((saved - (0.0078 / 0.22 - 0.0039 / 0.61)).abs() < 0.002, "{scenario}");
 }
 
+/// So many requests for the functions of a process each, one every 100 ms; each takes 1 ms of its process, and calls the next of its functions.
+fn nested(requests: &[&[(&str, &str)]]) -> String {
+    let mut records = String::from("{\"calls\":1}\n");
+    for (number, functions) in requests.iter().enumerate() {
+        let (mut event, mut wall) = (0, number as u64 * 100_000_000);
+        let mut record = |probe: &str, function: &str, process: &str, cpu: u64, longer: u64| {
+            event += 1;
+            wall += 1000 + longer;
+            records.push_str(&format!(
+                "{{\"chain\":\"c{number}\",\"event\":{event},\"probe\":\"{probe}\",\"interface\":\"I\",\"function\":\"{function}\",\
+                 \"process\":\"{process}\",\"processor\":\"host {process}\",\"wall\":{wall},\"cpu\":{cpu}}}\n"
+            ));
+        };
+        let callers = std::iter::once("users").chain(functions.iter().map(|(_, process)| *process));
+        let calls: Vec<(&str, &str, &str)> =
+            functions.iter().zip(callers).map(|((function, process), caller)| (*function, *process, caller)).collect();
+        for (place, (function, process, caller)) in calls.iter().enumerate() {
+            record("stub_start", function, caller, 1_000_000, if place == 0 { 0 } else { 1_000_000 });
+            record("skel_start", function, process, 0, 0);
+        }
+        for (place, (function, process, caller)) in calls.iter().enumerate().rev() {
+            let last = place + 1 == calls.len();
+            record("skel_end", function, process, 1_000_000, if last { 1_000_000 } else { 0 });
+            record("stub_end", function, caller, 1_000_000, 0);
+        }
+    }
+    records
+}
+
+#[test]
+fn without_a_solution_the_processor_time_of_an_impact_is_left() {
+    let folder = tempfile::tempdir().expect("there is room for a folder");
+    let path = folder.path().join("records.jsonl");
+    // Each of the two calls the other one at times, so the model has a circle.
+    let (there, back): (&[_], &[_]) = (&[("f", "p"), ("g", "q")], &[("g", "q"), ("f", "p")]);
+    let (one, other): (&[_], &[_]) = (&there[..1], &back[..1]);
+    fs::write(&path, nested(&[there, back, one, other].repeat(20))).expect("the folder can be written");
+    let path = path.display().to_string();
+    let change = ["impact", &path, "-e", "reduction by 50% to function { I::f }"];
+    let (code, text, words) = dyelog(&change);
+    assert_eq!(code, 3, "{words}");
+    assert!(text.starts_with("responses and saturation: not known, calls form a cycle"), "{text}");
+    assert!(text.contains("host p") && words.contains("error[S003]"), "{text}{words}");
+    assert!(
+        words.ends_with("the model of the records has no solution: the answer is processor time alone\n"),
+        "{words}"
+    );
+    let (code, document, _) = dyelog(&[&change[..], &["--format", "json"]].concat());
+    let document = json(&document);
+    assert_eq!((code, document["unsolved"][0]["code"].as_str()), (3, Some("S003")), "{document}");
+    assert_eq!(document["scenarios"], json("[]"));
+    let sum = |when: &str| document[when].as_array().expect("by group").iter().filter_map(Value::as_i64).sum::<i64>();
+    // Sixty of the hundred and twenty calls have half of their work left.
+    assert_eq!((sum("before"), sum("after")), (120_000_000, 90_000_000));
+    let page = folder.path().join("page.html").display().to_string();
+    assert_eq!(dyelog(&[&change[..], &["--html", "-o", &page]].concat()).0, 3);
+    assert!(fs::metadata(&page).is_ok_and(|page| page.len() > 10_000));
+}
+
+#[test]
+fn what_is_expected_is_the_measured_response_changed_as_the_model_is() {
+    let folder = tempfile::tempdir().expect("there is room for a folder");
+    let path = folder.path().join("records.jsonl");
+    fs::write(&path, nested(&[&[("f", "p")][..]].repeat(60))).expect("the folder can be written");
+    let config = folder.path().join("load.toml");
+    let scenario = |rate: u32| {
+        fs::write(&config, format!("[scenario.\"I::f\"]\nrate = {rate}\n")).expect("the folder can be written");
+        let (path, config) = (path.display().to_string(), config.display().to_string());
+        let change = "reduction by 50% to function { I::f }";
+        let (code, document, words) = dyelog(&["impact", &path, "-e", change, "--config", &config, "--format", "json"]);
+        assert_eq!(code, 0, "{words}");
+        json(&document)["scenarios"][0].clone()
+    };
+    let figure = |value: &Value| value.as_f64().expect("a number");
+    let same = scenario(10);
+    let ratio = figure(&same["after"]["response"]) / figure(&same["before"]["response"]);
+    let measured = figure(&same["measured"]["response"]);
+    // The call takes 1 ms and 3 µs on the way.
+    assert!(
+        (measured - 0.001_003).abs() < 1e-9 && (figure(&same["measured"]["throughput"]) - 10.0).abs() < 0.5,
+        "{same}"
+    );
+    assert!((figure(&same["expected_response"]) - measured * ratio).abs() < 1e-12, "{same}");
+    // Records of ten a second do not show how long it takes at four hundred.
+    assert!(scenario(400)["expected_response"].is_null());
+}
+
 /// Nothing tells the load of these records: neither of their scenarios may get more of it because the other one has less to do.
 #[test]
 fn less_work_of_one_scenario_is_no_load_for_another() {
@@ -620,6 +707,59 @@ fn without_processor_times_demands_are_of_the_clock() {
     let source =
         pipeline::model(&[Input::new("records", wall)], None, &Options::default(), &mut findings).expect("a model");
     assert!(source.model.entries.iter().any(|entry| &*entry.name == "I1::f0"), "{:?}", source.model.entries);
+}
+
+/// One request for `serve` of process `p`: begun at so many microseconds, busy for 1 ms, and back after so many in all.
+fn request(number: usize, begin: u64, length: u64) -> String {
+    let record = |event: u32, probe: &str, wall: u64, cpu: u64| {
+        format!(
+            "{{\"chain\":\"c{number}\",\"event\":{event},\"probe\":\"{probe}\",\"interface\":\"I\",\"function\":\"serve\",\"process\":\"p\",\
+             \"processor\":\"h\",\"wall\":{},\"cpu\":{}}}\n",
+            wall * 1000,
+            cpu * 1000
+        )
+    };
+    let cpu = number as u64 * 1000;
+    record(1, "stub_start", begin, cpu)
+        + &record(2, "skel_start", begin, cpu)
+        + &record(3, "skel_end", begin + length, cpu + 1000)
+        + &record(4, "stub_end", begin + length, cpu + 1000)
+}
+
+#[test]
+fn what_functions_wait_for_alone_is_a_pause_and_queueing_is_not() {
+    // A hundred requests alone pause 4 ms each. Two hundred more meet those before them, and wait longer.
+    let alone = (0..100).map(|number| request(number, number as u64 * 100_000, 5_000));
+    let crowded = (0..200).map(|number| request(100 + number, 9_901_000 + number as u64 * 6_000, 12_000));
+    let pauses = |records: &str| -> Vec<f64> {
+        let (_, operations) = operations(records);
+        let events = operations.iter().flat_map(|operation| &operation.events);
+        events.map(|event| event.pause).filter(|pause| !pause.is_nan()).collect()
+    };
+    let all = pauses(&alone.chain(crowded).collect::<String>());
+    assert_eq!(all.len(), 300);
+    assert!(all.iter().all(|pause| (pause - 0.004).abs() < 1e-9), "{all:?}");
+    // What is busy all the time does not pause; clocks are never quite together.
+    let busy: String = (0..100).map(|number| request(number, number as u64 * 100_000, 1_010)).collect();
+    assert_eq!(pauses(&busy), Vec::<f64>::new());
+}
+
+#[test]
+fn pauses_are_delays_of_the_model() {
+    let records: String = (0..50).map(|number| request(number, number as u64 * 100_000, 5_000)).collect();
+    let mut findings = Vec::new();
+    let source =
+        pipeline::model(&[Input::new("records", records)], None, &Options::default(), &mut findings).expect("a model");
+    let named = source.model.entries.iter().find(|entry| &*entry.name == "I::serve");
+    let entry = named.expect("the entry is there");
+    let dyelog::lqn::Body::Phases(phases) = &entry.body else { panic!("phases: {entry:?}") };
+    assert!((phases[0].demand - 0.001).abs() < 1e-9 && (phases[0].think_time - 0.004).abs() < 1e-9, "{phases:?}");
+    // They vary as little as they were seen to, which only JSON keeps.
+    assert!(phases[0].think_cv2.is_some_and(|cv2| cv2 < 1e-6), "{phases:?}");
+    let text = dyelog::lqn::json::write(&source.model);
+    let (read, _) = dyelog::lqn::json::parse("model", &text).expect("it is a model");
+    assert_eq!(dyelog::lqn::json::write(&read), text);
+    assert!(text.contains("think_cv2"), "{text}");
 }
 
 #[test]

@@ -71,7 +71,7 @@ fn work() -> impl Strategy<Value = Draft> {
     let histograms = prop_oneof![4 => Just(Vec::new()), 1 => vec(histogram(), 1..4)];
     (amount(), option::of(amount()), idle, order, calls, histograms).prop_map(
         |(demand, cv2, think_time, call_order, calls, histograms)| {
-            (Work { demand, cv2, think_time, call_order, calls: Vec::new() }, calls, histograms)
+            (Work { demand, cv2, think_time, think_cv2: None, call_order, calls: Vec::new() }, calls, histograms)
         },
     )
 }

@@ -11,10 +11,8 @@ use dyelog_diagnostic::{Diagnostic, Place, similar};
 use crate::codes;
 use crate::graph::{Graph, Node, NodeKind};
 use crate::latency::Statistics;
+use crate::moments::NORMAL_95;
 use crate::profile::Profile;
-
-/// 1.96: the 97.5th percentile of the normal distribution, for intervals of 95 %.
-const NORMAL_95: f64 = 1.959_963_984_540_054;
 
 /// A function that another run has under another name.
 #[derive(Clone, Debug, PartialEq, Eq)]

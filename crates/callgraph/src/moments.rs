@@ -1,5 +1,20 @@
 //! Count, sum and sum of squares of a quantity, in integers, so that the order in which it comes never shows.
 
+/// 1.96: the 97.5th percentile of the normal distribution, for intervals of 95 %.
+pub(crate) const NORMAL_95: f64 = 1.959_963_984_540_054;
+
+/// The same percentile of Student's distribution with 1 to 10 degrees of freedom.
+const FEW: [f64; 10] = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228];
+
+/// The same with any number of degrees from 1 on; beyond the table by the first terms of its expansion around the normal one (Abramowitz and Stegun, 26.7.5).
+fn student_95(degrees: u64) -> f64 {
+    if let Some(known) = usize::try_from(degrees - 1).ok().and_then(|place| FEW.get(place)) {
+        return *known;
+    }
+    let (z, degrees) = (NORMAL_95, degrees as f64);
+    z + (z.powi(3) + z) / (4.0 * degrees) + (5.0 * z.powi(5) + 16.0 * z.powi(3) + 3.0 * z) / (96.0 * degrees * degrees)
+}
+
 /// What is kept of the values of a quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moments {
@@ -69,6 +84,12 @@ impl Moments {
         self.variance().sqrt()
     }
 
+    /// Half of the 95 % interval around the mean, by Student's distribution; none with fewer than two values.
+    pub fn half_width(&self) -> Option<f64> {
+        let degrees = self.count.checked_sub(1).filter(|degrees| *degrees > 0)?;
+        Some(student_95(degrees) * (self.variance() / self.count as f64).sqrt())
+    }
+
     /// The least value, if there is one.
     pub fn min(&self) -> Option<i64> {
         (self.count > 0).then_some(self.min)
@@ -77,5 +98,26 @@ impl Moments {
     /// The greatest value, if there is one.
     pub fn max(&self) -> Option<i64> {
         (self.count > 0).then_some(self.max)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{FEW, Moments, student_95};
+
+    #[test]
+    fn intervals_are_those_of_the_tables() {
+        for (degrees, expected) in [(1, 12.706), (10, 2.228), (11, 2.201), (20, 2.086), (60, 2.000), (1_000_000, 1.960)]
+        {
+            assert!((student_95(degrees) - expected).abs() < 0.001, "{degrees}: {}", student_95(degrees));
+        }
+        assert!(FEW.is_sorted_by(|one, next| one > next) && FEW[9] > student_95(11));
+        let mut moments = Moments::default();
+        assert_eq!(moments.half_width(), None);
+        moments.add(10);
+        assert_eq!(moments.half_width(), None);
+        // Two values: the mean is 11, its standard error 1.
+        moments.add(12);
+        assert!((moments.half_width().expect("two values") - 12.706).abs() < 1e-9);
     }
 }

@@ -17,7 +17,8 @@ fn list<T: ToString>(values: &[T]) -> String {
     format!("[{}]", values.join(","))
 }
 
-/// A summary as JSON: groups, nodes, links and damage. Times are nanoseconds; vectors have a coordinate for each group.
+/// A summary as JSON: groups, nodes, links and damage. Times are nanoseconds; vectors have a coordinate for each group. `self_each` is the mean of what single
+/// invocations spend themselves over all groups, with half of its 95 % interval; `null` with fewer than two of them.
 ///
 /// With critical paths there is `critical_path` as well: `{"operations", "untimed", "length", "nodes": [{"id", "time", "transit"}], "longest": {"chain",
 /// "stretches": [{"id", "begin", "end", "transit"}]}}`.
@@ -86,12 +87,20 @@ fn json_node(id: usize, node: &Node, out: &mut String) {
     }
     let _ = write!(
         out,
-        ",\"invocations\":{},\"self\":{},\"descendent\":{},\"inclusive_once\":{},\"latency\":",
+        ",\"invocations\":{},\"self\":{},\"descendent\":{},\"inclusive_once\":{},\"self_each\":",
         node.invocations,
         list(&node.own),
         list(&node.descendent),
         list(&node.inclusive_once)
     );
+    let own = &node.statistics.time;
+    match own.half_width() {
+        Some(half_width) => {
+            let _ = write!(out, "{{\"mean\":{},\"half_width\":{half_width}}}", own.mean());
+        }
+        None => out.push_str("null"),
+    }
+    out.push_str(",\"latency\":");
     let latency = &node.statistics.latency;
     match (latency.min(), latency.max()) {
         (Some(min), Some(max)) => {

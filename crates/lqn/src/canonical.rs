@@ -218,6 +218,7 @@ fn order(left: &Histogram, right: &Histogram) -> Ordering {
 
 fn normalize_work(work: &mut Work) {
     work.cv2 = work.cv2.filter(|&cv2| cv2 != 1.0);
+    work.think_cv2 = work.think_cv2.filter(|&cv2| cv2 != 1.0);
     add_up(&mut work.calls);
 }
 

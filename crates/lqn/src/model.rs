@@ -304,6 +304,8 @@ pub struct Work {
     pub cv2: Option<f64>,
     /// A pure delay, seconds.
     pub think_time: f64,
+    /// Squared coefficient of variation of the delay; `None` where not given, which means 1. Of the languages of models JSON alone has it.
+    pub think_cv2: Option<f64>,
     /// Whether the number of calls is geometric with the given mean or exact.
     pub call_order: CallOrder,
     /// The calls made, on average.
@@ -312,7 +314,14 @@ pub struct Work {
 
 impl Default for Work {
     fn default() -> Self {
-        Self { demand: 0.0, cv2: None, think_time: 0.0, call_order: CallOrder::Stochastic, calls: Vec::new() }
+        Self {
+            demand: 0.0,
+            cv2: None,
+            think_time: 0.0,
+            think_cv2: None,
+            call_order: CallOrder::Stochastic,
+            calls: Vec::new(),
+        }
     }
 }
 

@@ -39,6 +39,7 @@
 //! | that waits for nothing | [`Function::send`] | the same |
 //! | that is here | [`Function::serve`] | [`Function::serve_async`] |
 //! | a part that runs at the same time | [`spawn`] | [`branch`] |
+//! | several parts that are waited for | | [`join!`], [`join_all`] |
 //!
 //! # What it costs
 //!
@@ -63,6 +64,7 @@ mod future;
 mod guard;
 #[cfg(feature = "http")]
 mod http;
+mod join;
 pub mod observer;
 mod output;
 mod recorder;
@@ -84,6 +86,9 @@ pub use clock::{Mode, WallClock};
 pub use function::{Function, MOST_FUNCTIONS};
 pub use future::{Calling, Closure, Instrumented, Request, branch};
 pub use guard::{Call, Stub, spawn, spawn_with};
+#[doc(hidden)]
+pub use join::Part;
+pub use join::join_all;
 pub use output::Form;
 pub use recorder::{Recorder, Setup, Summary};
 pub use start::StartError;

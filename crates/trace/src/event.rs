@@ -191,6 +191,9 @@ pub struct Event {
     pub time: f64,
     /// Measured CPU demand of the activity in seconds; NaN where not given. Attribute `cpu=`.
     pub cpu: f64,
+    /// Time in seconds that passes with the activity and is neither work nor waiting for others: for a lock, a device, a timer. NaN where not given.
+    /// Attribute `pause=`.
+    pub pause: f64,
     /// Position in the source, read through [`Operation::origins`]: a line number, or an index of an item.
     pub origin: u32,
 }
@@ -208,6 +211,7 @@ impl Event {
             service: Name::NONE,
             time: f64::NAN,
             cpu: f64::NAN,
+            pause: f64::NAN,
             origin: 0,
         }
     }

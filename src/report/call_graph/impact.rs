@@ -5,19 +5,22 @@ use serde_json::{Value, json};
 use crate::callgraph::change::{Changed, Delta, Impact};
 use crate::callgraph::{Graph, NodeKind};
 use crate::diagnostic::quantity::number;
+use crate::diagnostic::{Diagnostics, Severity};
 use crate::report::call_graph::{list, ms, sum};
 use crate::report::json::pretty;
 use crate::report::look::Look;
 use crate::report::table::Table;
 use crate::study::impact::{Predicted, ScenarioImpact};
 
-/// Responses and saturation of the scenarios, the whole by processor group, then the functions that the change reaches.
-pub fn text(impact: &Impact, scenarios: &[ScenarioImpact], look: Look) -> String {
+/// Responses and saturation of the scenarios, or why they are not known, the whole by processor group, then the functions that the change reaches.
+pub fn text(impact: &Impact, scenarios: &[ScenarioImpact], unsolved: Option<&Diagnostics>, look: Look) -> String {
     let mut table = Table::new(&[
         "SCENARIO",
         ">RESPONSE BEFORE (ms)",
         ">AFTER (ms)",
         ">CHANGE (%)",
+        ">MEASURED BEFORE (ms)",
+        ">EXPECTED AFTER (ms)",
         ">SATURATION BEFORE (1/s)",
         ">AFTER (1/s)",
         "LIMIT BEFORE",
@@ -27,12 +30,15 @@ pub fn text(impact: &Impact, scenarios: &[ScenarioImpact], look: Look) -> String
         let (before, after) = (&scenario.before, &scenario.after);
         let shown =
             |value: Option<f64>, scale: f64| value.map_or_else(|| "none".to_owned(), |value| number(value * scale));
+        let optional = |value: Option<f64>| value.map_or_else(String::new, |value| number(value * 1e3));
         let change = before.response.zip(after.response).filter(|(before, _)| *before > 0.0);
         table.row(vec![
             scenario.name.clone(),
             shown(before.response, 1e3),
             shown(after.response, 1e3),
             change.map_or_else(String::new, |(before, after)| format!("{:+.1}", 100.0 * (after / before - 1.0))),
+            optional(scenario.measured.response.filter(|_| scenario.expected().is_some())),
+            optional(scenario.expected()),
             shown(before.saturation, 1.0),
             shown(after.saturation, 1.0),
             before.limit.as_deref().unwrap_or_default().to_owned(),
@@ -42,10 +48,26 @@ pub fn text(impact: &Impact, scenarios: &[ScenarioImpact], look: Look) -> String
     let mut text = String::new();
     if !table.is_empty() {
         text.push_str(&table.render(look));
-        text.push_str("load: that of `--config` or the records, else the throughput of before; saturation: the throughput that the busiest processor allows\n\n");
+        text.push_str("load: that of `--config` or the records, else the throughput of before; saturation: the throughput that the busiest processor allows\n");
+        if scenarios.iter().any(|scenario| scenario.expected().is_some()) {
+            text.push_str("expected: what the records show at this load, changed by as much as the model's response\n");
+        }
+        text.push('\n');
+    }
+    if let Some(why) = unsolved {
+        text.push_str(&format!("responses and saturation: not known, {}\n\n", reason(why)));
     }
     text.push_str(&processor_time(impact, look));
     text
+}
+
+/// Why models have no solution, in a line.
+fn reason(why: &Diagnostics) -> String {
+    let first = why.0.iter().find(|finding| finding.severity == Severity::Error).or(why.0.first());
+    first.map_or_else(
+        || "the model has no solution".to_owned(),
+        |finding| format!("{} ({})", finding.message, finding.code),
+    )
 }
 
 fn processor_time(impact: &Impact, look: Look) -> String {
@@ -96,8 +118,9 @@ fn relative(before: i128, after: i128) -> String {
 /// `{"dyelog-impact": 1, "scenarios": [{"name", "before", "after"}], "groups", "before", "after", "nodes": [{"id", "kind", "interface", "function", "object", "self", "descendent",
 /// "inclusive_once"}], "links": [{"from", "to", "count"}]}`: the CPU consumption delta graph (2002 §4). A vector is `{"before", "after",
 /// "difference"}`, in nanoseconds by group; ids are those of `dyelog profile`. Of a scenario there are `throughput` and `saturation` (1/s),
-/// `response` (seconds) and `limit`, the processor that saturates first.
-pub fn json(impact: &Impact, scenarios: &[ScenarioImpact]) -> String {
+/// `response` (seconds) and `limit`, the processor that saturates first; `measured` is what the records show of it, and `expected_response` their response
+/// after the change, `null` where the load is another. `unsolved` is a list of `{"code", "message"}` where the model has no solution, and is `null` else.
+pub fn json(impact: &Impact, scenarios: &[ScenarioImpact], unsolved: Option<&Diagnostics>) -> String {
     let figures = |figures: &Predicted| {
         json!({
             "throughput": figures.throughput,
@@ -107,7 +130,13 @@ pub fn json(impact: &Impact, scenarios: &[ScenarioImpact]) -> String {
         })
     };
     let scenarios = scenarios.iter().map(|scenario| {
-        json!({ "name": scenario.name, "before": figures(&scenario.before), "after": figures(&scenario.after) })
+        json!({
+            "name": scenario.name,
+            "before": figures(&scenario.before),
+            "after": figures(&scenario.after),
+            "measured": { "throughput": scenario.measured.throughput, "response": scenario.measured.response },
+            "expected_response": scenario.expected(),
+        })
     });
     let graph: &Graph = &impact.before;
     let vector = |changed: &Changed| {
@@ -134,6 +163,10 @@ pub fn json(impact: &Impact, scenarios: &[ScenarioImpact]) -> String {
     pretty(&json!({
         "dyelog-impact": 1,
         "scenarios": scenarios.collect::<Vec<Value>>(),
+        "unsolved": unsolved.map(|why| {
+            let findings = why.0.iter().map(|finding| json!({ "code": finding.code.to_string(), "message": finding.message }));
+            findings.collect::<Vec<Value>>()
+        }),
         "groups": graph.groups,
         "before": list(graph.total()),
         "after": list(impact.after.total()),

@@ -90,6 +90,7 @@ impl<'s, 'a> Described<'s, 'a> {
             "counter": event.counter,
             "time": number(event.time),
             "cpu": number(event.cpu),
+            "pause": number(event.pause),
             "name": text(event.activity),
             "op": text(event.service),
             "entry": (owner < UNOWNED).then(|| format!("E{owner}")),

@@ -226,7 +226,8 @@ impl Reader {
             shape::CallOrder::Stochastic => CallOrder::Stochastic,
             shape::CallOrder::Deterministic => CallOrder::Deterministic,
         };
-        Work { demand: shape.demand, cv2: shape.cv2, think_time: shape.think_time, call_order, calls }
+        let shape::Work { demand, cv2, think_time, think_cv2, .. } = *shape;
+        Work { demand, cv2, think_time, think_cv2, call_order, calls }
     }
 
     fn activity(&mut self, path: &str, task: TaskId, shape: &shape::Activity) {

@@ -208,6 +208,8 @@ pub(super) struct Work {
     pub(super) cv2: Option<f64>,
     #[serde(skip_serializing_if = "is_zero")]
     pub(super) think_time: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) think_cv2: Option<f64>,
     #[serde(skip_serializing_if = "CallOrder::is_stochastic")]
     pub(super) call_order: CallOrder,
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -158,6 +158,7 @@ impl Shapes<'_> {
             demand: work.demand,
             cv2: work.cv2,
             think_time: work.think_time,
+            think_cv2: work.think_cv2,
             call_order: match work.call_order {
                 CallOrder::Stochastic => shape::CallOrder::Stochastic,
                 CallOrder::Deterministic => shape::CallOrder::Deterministic,

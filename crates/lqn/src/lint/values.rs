@@ -62,6 +62,7 @@ impl<'a, 'b> Faults<'a, 'b> {
         self.amount("a demand", work.demand);
         self.amount("a squared coefficient of variation", work.cv2.unwrap_or(1.0));
         self.amount("a think time", work.think_time);
+        self.amount("a squared coefficient of variation of a think time", work.think_cv2.unwrap_or(1.0));
         for call in &work.calls {
             let to = &self.lint.model.entries[call.to.index()].name;
             let what = format!("the number of calls to `{to}`");

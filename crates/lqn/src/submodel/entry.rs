@@ -148,7 +148,7 @@ pub struct WorkTotal {
     /// Network latency of a call made here, both ways, per call that waited for its reply and of which both halves
     /// were recorded: the network, and what waits at its ends.
     pub network: Moments,
-    /// Times that passed here without work, as templates say (`addDelay`): timeouts, pauses.
+    /// Times that passed here without work, as templates say (`addDelay`) or events (`pause=`): timeouts, locks, devices.
     pub pauses: Moments,
     /// By kind and entry.
     pub requests: FxIndexMap<(RequestKind, EntryIndex), RequestTotal>,

@@ -58,6 +58,7 @@ impl<'t> Reader<'t> {
             demand: self.number(element, "host-demand-mean").unwrap_or_default(),
             cv2: self.number(element, "host-demand-cvsq"),
             think_time: self.number(element, "think-time").unwrap_or_default(),
+            think_cv2: None,
             call_order: match element.attribute("call-order") {
                 Some("DETERMINISTIC") => CallOrder::Deterministic,
                 None | Some("STOCHASTIC") => CallOrder::Stochastic,

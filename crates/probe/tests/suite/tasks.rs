@@ -160,6 +160,82 @@ fn futures_at_once_without_branches_are_counted_and_harm_nothing_else() {
 }
 
 #[test]
+fn what_is_joined_is_in_branches() {
+    for threads in [1, 4] {
+        let (sum, recorded) = record(Mode::Both, || {
+            run(threads, async {
+                PAGE.run(async {
+                    let slow = async {
+                        for _ in 0..3 {
+                            yield_now().await;
+                        }
+                        1
+                    };
+                    let (one, two, three) =
+                        dyelog_probe::join!(PRODUCT.run(slow), STOCK.run(async { 2 }), async { 3 },);
+                    let nested = dyelog_probe::join_all((0..3).map(|number| async move {
+                        dyelog_probe::join!(
+                            STOCK.run(yield_now()),
+                            PRODUCT.call_async(|carrier| served(&PRODUCT, carrier))
+                        );
+                        number
+                    }))
+                    .await;
+                    drop(RENDER.enter());
+                    assert_eq!(nested, [0, 1, 2]);
+                    assert!(dyelog_probe::join_all(Vec::<std::future::Ready<u32>>::new()).await.is_empty());
+                    one + two + three
+                })
+                .await
+            })
+        });
+        let branches = "Gateway::page > threads of Gateway::page";
+        let (product, stock) = (format!("{branches} > Catalog::product"), format!("{branches} > Inventory::stock"));
+        let inner = format!("{branches} > threads of Gateway::page");
+        let (deep_product, deep_stock) = (format!("{inner} > Catalog::product"), format!("{inner} > Inventory::stock"));
+        let rendered = format!("{deep_product} > Gateway::render");
+        let expected = [
+            ("Gateway::page", 1),
+            (branches, 6),
+            (&product, 1),
+            (&stock, 1),
+            (&inner, 6),
+            (&deep_product, 3),
+            (&rendered, 3),
+            (&deep_stock, 3),
+            ("Gateway::page > Gateway::render", 1),
+        ];
+        assert_eq!((sum, recorded.sound()), (6, paths(&expected)));
+        assert_eq!((recorded.summary.interleaved, recorded.profile().cancelled), (0, 0));
+    }
+}
+
+#[test]
+fn a_join_that_is_given_up_gives_up_its_branches() {
+    let ((), recorded) = record(Mode::Both, || {
+        run(1, async {
+            PAGE.run(async {
+                tokio::select! {
+                    _ = async { dyelog_probe::join!(STOCK.run(std::future::pending::<()>()), PRODUCT.run(yield_now())) } => {}
+                    () = tokio::time::sleep(Duration::from_millis(1)) => {}
+                }
+                drop(RENDER.enter());
+            })
+            .await;
+        });
+    });
+    let expected = [
+        ("Gateway::page", 1),
+        ("Gateway::page > threads of Gateway::page", 2),
+        ("Gateway::page > threads of Gateway::page > Inventory::stock", 1),
+        ("Gateway::page > threads of Gateway::page > Catalog::product", 1),
+        ("Gateway::page > Gateway::render", 1),
+    ];
+    assert_eq!(recorded.sound(), paths(&expected));
+    assert_eq!(recorded.profile().cancelled, 2);
+}
+
+#[test]
 fn nested_futures_nest() {
     let ((), recorded) = record(Mode::Both, || {
         run(2, async {

@@ -218,7 +218,11 @@ impl Compiler<'_> {
         };
         if work.think > 0.0 {
             let station = self.program.thinking() as u32;
-            begin = self.push(ProgramStep::Stage { station, rate: 1.0 / work.think, more: 0, again: 0.0, next: begin });
+            let (mut more, next) = (0, begin);
+            for (rate, again) in Distribution::new(work.think, work.think_cv2).phases()?.into_iter().rev() {
+                more = self.push(ProgramStep::Stage { station, rate, more, again, next });
+            }
+            begin = more;
         }
         let event = (self.program.entries + number) as u32;
         let begin = self.push(ProgramStep::Count { event, next: begin });

@@ -240,7 +240,7 @@ impl Calls {
         let slice = slice(work, stay);
         let calls = work.own_calls();
         let mean = work.slices * slice.mean + work.think + self.mean;
-        let mut variance = work.slices * slice.variance + work.think * work.think + self.variance;
+        let mut variance = work.slices * slice.variance + work.think * work.think * work.think_cv2 + self.variance;
         if calls > 0.0 {
             let average = self.mean / calls;
             variance += (self.squares - self.mean * average).max(0.0);

@@ -126,6 +126,9 @@ fn numbers(model: &Model, findings: &mut Findings) {
 fn work_numbers(work: &Work, whose: &str, findings: &mut Findings) {
     findings.number(work.demand, &|| format!("a demand of {whose}"));
     findings.number(work.think_time, &|| format!("a think time of {whose}"));
+    findings.number(work.think_cv2.unwrap_or(1.0), &|| {
+        format!("a squared coefficient of variation of a think time of {whose}")
+    });
     findings.number(work.cv2.unwrap_or(1.0), &|| format!("a squared coefficient of variation of {whose}"));
     for call in &work.calls {
         findings.number(call.mean, &|| format!("a number of calls of {whose}"));

@@ -41,6 +41,8 @@ pub(crate) struct PlannedWork {
     pub slices: f64,
     /// Pure delay, seconds.
     pub think: f64,
+    /// Squared coefficient of variation of the delay.
+    pub think_cv2: f64,
     /// Whether the number of calls is exact.
     pub deterministic: bool,
     /// Its calls, with those to where they are forwarded.
@@ -181,6 +183,7 @@ impl<'a> ModelPlan<'a> {
             cv2: work.cv2.unwrap_or(1.0),
             slices,
             think: work.think_time,
+            think_cv2: work.think_cv2.unwrap_or(1.0),
             deterministic: work.call_order == CallOrder::Deterministic,
             calls,
         });

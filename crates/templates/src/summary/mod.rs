@@ -166,6 +166,11 @@ impl Summary {
                 self.tables.delay(index, place, seconds);
                 visits.at(place);
             }
+            if event.pause > 0.0 {
+                let place = place_of(&mut self.tables, positions, node, phase);
+                self.tables.delay(index, place, event.pause);
+                visits.at(place);
+            }
             if timed && let Some(seconds) = on_the_way(toeg, outcome, node) {
                 let place = place_of(&mut self.tables, positions, node, phase);
                 self.tables.network(index, place, seconds);

@@ -127,6 +127,7 @@ impl<'a> Assembler<'a> {
             service: named(label.service),
             time: label.time,
             cpu: label.cpu,
+            pause: label.pause,
             origin: line,
             ..Event::new(label.thread, label.index, label.kind, task, label.counter)
         });

@@ -12,7 +12,7 @@ use nom::{Err, IResult, Parser};
 use crate::Kind;
 
 /// The attributes of a label, for suggestions.
-pub(crate) const ATTRIBUTES: [&str; 5] = ["name", "op", "t", "cpu", "instance"];
+pub(crate) const ATTRIBUTES: [&str; 6] = ["name", "op", "t", "cpu", "pause", "instance"];
 
 /// The attributes of an `operation` line, for suggestions.
 const HEADER_ATTRIBUTES: [&str; 2] = ["run", "start"];
@@ -50,6 +50,7 @@ pub(crate) struct Label<'a> {
     pub(crate) service: Option<Word<'a>>,
     pub(crate) time: f64,
     pub(crate) cpu: f64,
+    pub(crate) pause: f64,
 }
 
 /// A name as it is written, without its quotes.
@@ -279,6 +280,7 @@ fn label<'a>(line: &'a str, unknown: &mut Vec<Unknown>) -> Parsed<'a, Label<'a>>
         service: None,
         time: f64::NAN,
         cpu: f64::NAN,
+        pause: f64::NAN,
     };
     let rest = attributes(rest, &mut label, unknown)?;
     label.instance = label.instance.max(1);
@@ -297,6 +299,7 @@ fn attributes<'a>(mut rest: &'a str, label: &mut Label<'a>, unknown: &mut Vec<Un
             "op" => label.service.is_some(),
             "t" => !label.time.is_nan(),
             "cpu" => !label.cpu.is_nan(),
+            "pause" => !label.pause.is_nan(),
             "instance" => label.instance != 0,
             _ => false,
         };
@@ -308,6 +311,7 @@ fn attributes<'a>(mut rest: &'a str, label: &mut Label<'a>, unknown: &mut Vec<Un
             "op" => put(&mut label.service, value(at).map(some)?),
             "t" => put(&mut label.time, seconds(at)?),
             "cpu" => put(&mut label.cpu, seconds(at)?),
+            "pause" => put(&mut label.pause, seconds(at)?),
             "instance" => put(&mut label.instance, counter(at)?),
             _ => {
                 unknown.push(Unknown { left: next.len(), key: key.to_owned() });

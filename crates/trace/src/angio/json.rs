@@ -22,7 +22,7 @@ use crate::read::failed;
 use crate::{Kind, ReadReport, Sink, TraceNames, codes};
 use dyelog_diagnostic::{Diagnostic, Diagnostics};
 
-const KEYS: [&str; 13] = ["j", "k", "m", "l", "fork", "join", "i", "v", "name", "op", "t", "cpu", "instance"];
+const KEYS: [&str; 14] = ["j", "k", "m", "l", "fork", "join", "i", "v", "name", "op", "t", "cpu", "pause", "instance"];
 const HEADER_KEYS: [&str; 3] = ["operation", "run", "start"];
 
 /// Reads the JSON Lines form and gives its operations to the sink, in the order of the file.
@@ -142,6 +142,7 @@ struct Record<'a> {
     service: Option<Cow<'a, str>>,
     time: Option<f64>,
     cpu: Option<f64>,
+    pause: Option<f64>,
     instance: Option<u32>,
     unknown: Vec<String>,
 }
@@ -169,6 +170,7 @@ impl Record<'_> {
             instance: counter("instance", self.instance.unwrap_or(1))?,
             time: seconds("t", self.time)?,
             cpu: seconds("cpu", self.cpu)?,
+            pause: seconds("pause", self.pause)?,
             scenario: word(self.scenario.as_ref()).ok_or_else(|| missing("j"))?,
             task: word(self.task.as_ref()).ok_or_else(|| missing("i"))?,
             activity: word(self.activity.as_ref()),
@@ -267,6 +269,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Record<'a> {
                         "op" => text(&mut map, "op", &mut record.service)?,
                         "t" => once(&mut map, "t", &mut record.time)?,
                         "cpu" => once(&mut map, "cpu", &mut record.cpu)?,
+                        "pause" => once(&mut map, "pause", &mut record.pause)?,
                         "instance" => once(&mut map, "instance", &mut record.instance)?,
                         _ => {
                             map.next_value::<de::IgnoredAny>()?;

@@ -54,7 +54,7 @@ fn label(line: &mut String, names: &TraceNames, scenario: &str, event: &Event) -
             word(line, names.names.text(value), is_bare_value);
         }
     }
-    for (key, value) in [("t", event.time), ("cpu", event.cpu)] {
+    for (key, value) in [("t", event.time), ("cpu", event.cpu), ("pause", event.pause)] {
         if let Some(value) = seconds(value)? {
             let _ = write!(line, " {key}={value:?}");
         }
@@ -132,6 +132,8 @@ struct LabelRecord<'a> {
     t: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     cpu: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pause: Option<f64>,
 }
 
 /// Writes an operation as JSON Lines, its nodes in the order that they have.
@@ -167,6 +169,7 @@ pub fn write_jsonl(output: &mut impl Write, names: &TraceNames, operation: &Oper
             op: given(event.service),
             t: seconds(event.time)?,
             cpu: seconds(event.cpu)?,
+            pause: seconds(event.pause)?,
         };
         serde_json::to_writer(&mut *output, &record)?;
         output.write_all(b"\n")?;

@@ -7,6 +7,7 @@ use dyelog_diagnostic::names::Name;
 use rustc_hash::FxHashMap;
 
 use super::joins::{Joins, waits};
+use super::pauses::Pauses;
 use super::runtime::{Intervals, Runtime};
 use crate::recorded::SpanKind;
 use crate::{Event, Extent, Kind, Operation, Origins, SpanItem, Task, TaskId, TraceNames};
@@ -37,6 +38,7 @@ pub struct Emitter<'a> {
     profile: &'a Profile,
     calls: &'a CallTree,
     runtime: Runtime<'a>,
+    pauses: Pauses,
     joins: Joins,
     /// The calls that each call makes, in order; `first[n]..first[n + 1]` are those of the call n.
     children: Vec<u32>,
@@ -75,6 +77,7 @@ impl<'a> Emitter<'a> {
             profile,
             calls,
             runtime: Runtime::of(profile),
+            pauses: Pauses::new(profile),
             joins: Joins::default(),
             children: order,
             first,
@@ -153,7 +156,7 @@ impl<'a> Emitter<'a> {
                 self.node(Kind::Begin, inside.begin, item);
                 self.last().service = names.names.intern(&self.profile.label(call.key, false));
                 self.node(Kind::Activity, inside.begin, item);
-                self.last().cpu = self.demand(call, true);
+                self.works(call, true);
                 let mut steps = vec![EmitStep::EndOfRoot(root)];
                 self.calls_of(root, &mut steps);
                 self.run(steps, names);
@@ -233,7 +236,8 @@ impl<'a> Emitter<'a> {
         let label = names.names.intern(&self.profile.label(call.key, false));
         if call.collocated {
             self.node(Kind::Activity, call.inside.begin, item);
-            (self.last().activity, self.last().cpu) = (label, self.demand(call, false));
+            self.last().activity = label;
+            self.works(call, false);
             self.calls_of(place, steps);
             return;
         }
@@ -257,7 +261,7 @@ impl<'a> Emitter<'a> {
                 self.last().service = label;
             }
             self.node(Kind::Activity, call.inside.begin, item);
-            self.last().cpu = self.demand(call, false);
+            self.works(call, false);
             self.calls_of(place, steps);
             return;
         }
@@ -268,7 +272,8 @@ impl<'a> Emitter<'a> {
         let task = self.enter(self.process(call.site), names);
         self.scopes.push(Scope { task, joined: Vec::new(), shift });
         self.node(Kind::Activity, intervals.inside.begin, item);
-        (self.last().service, self.last().cpu) = (label, self.demand(call, false));
+        self.last().service = label;
+        self.works(call, false);
         steps.push(EmitStep::Return(place));
         self.calls_of(place, steps);
     }
@@ -318,12 +323,16 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// Seconds of processor time that a call spent itself, with what its process took beside it; NaN where times are of the clock on the wall.
-    fn demand(&self, call: &Call, root: bool) -> f64 {
-        match call.time {
-            Some(time) if !self.profile.wall => time.saturating_add(self.runtime.of_function(call, root)) as f64 * 1e-9,
-            _ => f64::NAN,
-        }
+    /// Says at the last node what a call does itself: the processor time that it spent, with what its process took beside it, and its pauses. Nothing
+    /// where times are of the clock on the wall.
+    fn works(&mut self, call: &Call, root: bool) {
+        let Some(time) = call.time.filter(|_| !self.profile.wall) else { return };
+        let beside = self.runtime.of_function(call, root);
+        // Work of the process beside the function is time off its thread, but no pause.
+        let pause = self.pauses.of(call, self.profile.tables().chain_text(call.chain)).saturating_sub(beside);
+        let event = self.last();
+        event.cpu = time.saturating_add(beside) as f64 * 1e-9;
+        event.pause = if pause > 0 { pause as f64 * 1e-9 } else { f64::NAN };
     }
 
     fn scope(&mut self) -> &mut Scope {

@@ -12,6 +12,9 @@
 //! taken to need the same share of it: half of it before the function or the call, half behind, out of the time on the way. Between processes of one
 //! processor the rest of the way is that of the shortest; the others waited for the processor.
 //!
+//! A function that is away from the processor while it meets no other work waits for what no record names: a lock, a device, a timer. That time is a pause of its
+//! first activity, in each invocation as long as in one of those. What functions wait beyond it is queueing, which solvers tell.
+//!
 //! A thread that ended before its function did is joined: before the first of its later calls that begin, in 98 of 100 invocations, only when all threads
 //! before them have ended, else at the function's end. One that ended later, by the clock on the wall, is not. Without that clock all are taken as joined at the end. Clocks of callers and functions need not agree: the interval of a function that does not lie
 //! within that of its call is moved to the middle of it.
@@ -20,6 +23,7 @@
 
 mod emit;
 mod joins;
+mod pauses;
 mod runtime;
 mod spans;
 

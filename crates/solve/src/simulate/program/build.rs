@@ -204,7 +204,7 @@ impl SimulationProgram<'_> {
         let speed = model.speed(task);
         SimulatedStep {
             slice: Times::new(work.demand / speed / slices, work.cv2.unwrap_or(1.0)),
-            think: Times::new(work.think_time, 1.0),
+            think: Times::new(work.think_time, work.think_cv2.unwrap_or(1.0)),
             calls: Span::since(first, self.calls.len()),
             slices,
             deterministic: work.call_order == CallOrder::Deterministic,
