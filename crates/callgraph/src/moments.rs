@@ -12,7 +12,10 @@ fn student_95(degrees: u64) -> f64 {
         return *known;
     }
     let (z, degrees) = (NORMAL_95, degrees as f64);
-    z + (z.powi(3) + z) / (4.0 * degrees) + (5.0 * z.powi(5) + 16.0 * z.powi(3) + 3.0 * z) / (96.0 * degrees * degrees)
+    let first = (z.powi(3) + z) / 4.0;
+    let second = (5.0 * z.powi(5) + 16.0 * z.powi(3) + 3.0 * z) / 96.0;
+    let third = (3.0 * z.powi(7) + 19.0 * z.powi(5) + 17.0 * z.powi(3) - 15.0 * z) / 384.0;
+    z + (first + (second + third / degrees) / degrees) / degrees
 }
 
 /// What is kept of the values of a quantity.

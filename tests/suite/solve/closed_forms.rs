@@ -1,10 +1,10 @@
 //! Models whose answers are worked out here, so that the solver is tested without any data beside the checkout.
 
-use dyelog::lqn::model::Model;
+use dyelog::lqn::model::{Body, Model};
 use dyelog::lqn::parse_any;
 use dyelog::lqn::results::Results;
 use dyelog::solve::heuristics::{Heuristic, Heuristics};
-use dyelog::solve::{LayeredOptions, layered};
+use dyelog::solve::{LayeredOptions, SimulateOptions, layered, simulate};
 
 pub fn model(text: &str) -> Model {
     parse_any("test.lqn", text).expect("the test's model is well-formed").0
@@ -38,6 +38,27 @@ fn open_station_with_one_server() {
     let (_, results) = solved("P 0 p cpu f -1 T 0 t app n work -1 cpu -1 E 0 a work 0.8 s work 1 -1 -1");
     near(results.entries[0].open_response.expect("it has open arrivals"), 1.0 / (1.0 - 0.8), "M/M/1 response");
     near(results.processors[0].utilization, 0.8, "utilisation");
+}
+
+#[test]
+fn delays_vary_as_they_are_said_to() {
+    // One thread is held for 1 ms of work and a delay of 3.6 ms: the formula of Pollaczek and Khinchine.
+    let (rate, work, delay) = (104.0, 0.001, 0.0036);
+    for cv2 in [0.0, 0.25, 1.0, 4.0] {
+        let mut model = model(&format!(
+            "P 0 p cpu i -1 T 0 t app n work -1 cpu -1 E 0 a work {rate} s work {work} -1 c work 0 -1 Z work {delay} -1 -1"
+        ));
+        let Body::Phases(phases) = &mut model.entries[0].body else { panic!("the entry has phases") };
+        phases[0].think_cv2 = Some(cv2);
+        let held: f64 = work + delay;
+        let exact = held + rate * (held * held + cv2 * delay * delay) / (2.0 * (1.0 - rate * held));
+        let results = layered(&model, &LayeredOptions::default()).expect("it can be solved");
+        near(results.entries[0].open_response.expect("it has open arrivals"), exact, "M/G/1 response");
+        let options = SimulateOptions { precision: 0.01, seed: 5, ..SimulateOptions::default() };
+        let simulated = simulate(&model, &options).expect("it can be simulated").entries[0].open_response;
+        let simulated = simulated.expect("it has open arrivals");
+        assert!((simulated / exact - 1.0).abs() < 0.03, "cv2 {cv2}: {simulated} simulated for {exact}");
+    }
 }
 
 #[test]
