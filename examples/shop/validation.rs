@@ -14,7 +14,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, ensure};
 use dyelog::callgraph::change::Change;
-use dyelog::callgraph::{Granularity, Graph, Input, Options, analyse};
+use dyelog::callgraph::{Granularity, Graph, Input, Moments, Options, analyse};
 use dyelog::model::Configuration;
 use dyelog::pipeline::{self, Profiled};
 use dyelog::solve::{LayeredOptions, layered};
@@ -44,6 +44,9 @@ threads = 24
 
 /// What is less than this, in milliseconds, is glue around the work of the shop.
 const LARGE: f64 = 0.1;
+
+/// Percent by which functions may be apart.
+const NEAR: f64 = 5.0;
 
 /// The activity whose work is halved.
 const HALVED: &str = "look up product";
@@ -150,25 +153,30 @@ fn spread(values: &[f64]) -> String {
 fn compare(title: &str, heads: [&str; 2], left: &Columns, right: &Columns) {
     println!("\n{title}\n{:<48}{:>34}{:>34}{:>10}{:>20}", "", heads[0], heads[1], "apart", "95% of the mean");
     let (mut most, mut most_of_large): (f64, f64) = (0.0, 0.0);
+    let (mut near, mut all) = (0, 0);
     for (name, one) in left {
         let Some(other) = right.get(name) else { continue };
         let apart = 100.0 * (median(other) / median(one) - 1.0);
         let pairs: Vec<f64> = one.iter().zip(other).map(|(one, other)| 100.0 * (other / one - 1.0)).collect();
-        println!("{name:<48}{:>34}{:>34}{apart:>+9.1}%{:>20}", spread(one), spread(other), interval(&pairs));
+        let (mean, half) = interval(&pairs);
+        let chance = format!("{mean:+.1}% ± {half:.1}%");
+        println!("{name:<48}{:>34}{:>34}{apart:>+9.1}%{chance:>20}", spread(one), spread(other));
+        (near, all) = (near + u32::from(apart.abs() <= NEAR || mean.abs() <= half), all + 1);
         most = most.max(apart.abs());
         if median(one) >= LARGE {
             most_of_large = most_of_large.max(apart.abs());
         }
     }
     println!("at most {most:.1}% apart; {most_of_large:.1}% where it is {LARGE} or more");
+    println!("within {NEAR}%, or within chance: {near} of {all}");
 }
 
-/// The mean of these and the half width of its interval of 95%, normal for want of a table.
-fn interval(values: &[f64]) -> String {
-    let count = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / count;
-    let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (count - 1.0).max(1.0);
-    format!("{mean:+.1}% ± {:.1}%", 1.96 * (variance / count).sqrt())
+/// The mean of these and the half width of its interval of 95%.
+fn interval(values: &[f64]) -> (f64, f64) {
+    let mut moments = Moments::default();
+    // Whole millionths.
+    values.iter().for_each(|value| moments.add((value * 1e6) as i64));
+    (moments.mean() / 1e6, moments.half_width().map_or(f64::INFINITY, |half| half / 1e6))
 }
 
 /// One of the comparisons.

@@ -222,7 +222,7 @@ fn fit_fork(model: &mut Model, fork: &WovenFork, times: &[Time]) -> bool {
     }
     let missing = fork.seen - kept;
     if missing > fork.seen * ROUNDING {
-        model.activities[fork.after.index()].work.think_time += missing;
+        model.activities[fork.after.index()].work.delay(missing);
     }
     sent
 }
@@ -277,7 +277,7 @@ fn correct(model: &mut Model, entry: EntryId, woven: Option<&Woven>, missing: f6
     }
     if missing >= 0.0 {
         if let Some(last) = works.last_mut() {
-            last.think_time += missing;
+            last.delay(missing);
             done = missing;
         }
         return done;

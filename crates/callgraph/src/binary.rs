@@ -227,7 +227,9 @@ impl<R: Read> Decoder<R> {
             return Err(self.damage("a chain is not announced"));
         };
         let event = i64::from(self.last.event).wrapping_add(self.signed()?);
-        let Ok(event) = u32::try_from(event) else { return Err(self.damage("an event has an impossible number")) };
+        let Some(event) = u32::try_from(event).ok().filter(|event| *event > 0) else {
+            return Err(self.damage("an event has an impossible number"));
+        };
         self.last.chain = number as u32;
         self.last.event = event;
         let mut wall = std::mem::replace(&mut self.wall, Reading::NONE);

@@ -318,7 +318,8 @@ impl Fields<'_> {
         let chain = self.chain.as_deref().filter(|chain| !chain.is_empty()).ok_or("`chain` is missing")?;
         let chain = tables.chain(chain);
         let event = self.event.ok_or("`event` is missing")?;
-        let event = u32::try_from(event).map_err(|_| "`event` is a whole number up to 4294967295".to_owned())?;
+        let event = u32::try_from(event).ok().filter(|event| *event > 0);
+        let event = event.ok_or("`event` is a whole number from 1 to 4294967295")?;
         let child = match self.child.as_deref() {
             Some("") => return Err("`child` is empty".to_owned()),
             Some(child) => tables.chain(child),

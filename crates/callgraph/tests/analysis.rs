@@ -312,6 +312,7 @@ fn numbers_that_cannot_be_are_named() {
         ("18446744073709551615", "20", Kind::Unreadable),
         ("4294967296", "20", Kind::Unreadable),
         ("-2", "20", Kind::Unreadable),
+        ("0", "20", Kind::Unreadable),
         ("4294967295", "20", Kind::Lost),
         ("2", "9223372036854775807", Kind::Unreadable),
         ("2", "5", Kind::NegativeTime),

@@ -325,6 +325,16 @@ impl Default for Work {
     }
 }
 
+impl Work {
+    /// Makes it longer by an exponential delay of that mean, seconds; what varies less or more than that keeps its variance.
+    pub fn delay(&mut self, mean: f64) {
+        let sum = self.think_time + mean;
+        let of_both = |cv2: f64| (cv2 * self.think_time * self.think_time + mean * mean) / (sum * sum);
+        self.think_cv2 = self.think_cv2.filter(|_| sum > 0.0).map(of_both);
+        self.think_time = sum;
+    }
+}
+
 /// How the number of calls varies from invocation to invocation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum CallOrder {

@@ -102,7 +102,7 @@ impl OwnTime {
 
     /// Divides work whose demand is all of that time.
     pub fn divide(self, work: &mut Work) {
-        work.think_time += self.delay * work.demand;
+        work.delay(self.delay * work.demand);
         work.demand *= self.processor;
     }
 }

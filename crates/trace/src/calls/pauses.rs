@@ -12,7 +12,7 @@ use rustc_hash::{FxHashMap, FxHasher};
 use super::joins::waits;
 use super::runtime::{Place, is_end, place_of};
 
-/// The invocations whose pauses count: those that met the fewest others, so many at least, and this part of all.
+/// The invocations whose pauses count: those that met the fewest others, so many at least, and one of so many.
 const LEAST: usize = 5;
 const PART: usize = 20;
 
@@ -56,7 +56,11 @@ impl Pauses {
         order.sort_by_key(|one| (one.key, one.met));
         let mut pauses = Self::default();
         for same in order.chunk_by(|one, other| one.key == other.key) {
-            let wanted = LEAST.max(same.len() / PART).min(same.len());
+            // Of fewer invocations nothing tells which of them met nobody.
+            if same.len() < LEAST {
+                continue;
+            }
+            let wanted = LEAST.max(same.len() / PART);
             let alone = &same[..same.partition_point(|one| one.met <= same[wanted - 1].met)];
             let sum = |of: fn(&Invocation) -> i64| alone.iter().map(|one| i128::from(of(one))).sum::<i128>();
             let (wall, away) = (sum(|one| one.wall), sum(|one| one.away));
