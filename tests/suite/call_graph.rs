@@ -744,6 +744,37 @@ fn what_functions_wait_for_alone_is_a_pause_and_queueing_is_not() {
     assert_eq!(pauses(&busy), Vec::<f64>::new());
 }
 
+/// Requests that come by chance, so many a second, for one thread: 1 ms of work, and a lock that takes 3 ms on average with a squared coefficient of variation of 1/4.
+fn locked(rate: f64) -> String {
+    let mut state = 42u64;
+    let mut exponential = |mean: f64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        -mean * (((state >> 11) as f64 + 0.5) / (1u64 << 53) as f64).ln()
+    };
+    let (mut records, mut now, mut free) = (String::new(), 0.0, 0.0_f64);
+    for number in 0..2000 {
+        now += exponential(1e6 / rate);
+        let lock: f64 = (0..4).map(|_| exponential(750.0)).sum();
+        free = free.max(now) + 1000.0 + lock;
+        records += &request(number, now as u64, (free - now) as u64);
+    }
+    records
+}
+
+#[test]
+fn a_lock_is_told_from_the_queue_before_it_at_any_load() {
+    for rate in [20.0, 100.0, 180.0] {
+        let source =
+            pipeline::model(&[Input::new("records", locked(rate))], None, &Options::default(), &mut Vec::new())
+                .expect("a model");
+        let entry = source.model.entries.iter().find(|entry| &*entry.name == "I::serve").expect("the entry is there");
+        let dyelog::lqn::Body::Phases(phases) = &entry.body else { panic!("phases: {entry:?}") };
+        let (demand, delay) = (phases[0].demand, phases[0].think_time);
+        assert!((demand - 0.001).abs() < 1e-5 && (delay / 0.003 - 1.0).abs() < 0.07, "at {rate}/s: {phases:?}");
+        assert!(phases[0].think_cv2.is_some_and(|cv2| (0.17..0.35).contains(&cv2)), "at {rate}/s: {phases:?}");
+    }
+}
+
 #[test]
 fn pauses_are_delays_of_the_model() {
     let records: String = (0..50).map(|number| request(number, number as u64 * 100_000, 5_000)).collect();
