@@ -1,6 +1,7 @@
 //! `dyelog model`.
 
 use clap::{Args, ValueEnum};
+use dyelog::diagnostic::quantity::counted;
 use dyelog::diagnostic::{Diagnostic, Place};
 use dyelog::lqn::{Language, saved};
 use dyelog::report;
@@ -64,15 +65,24 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
         return submodel(arguments, terminal);
     }
     let source = source::load(&arguments.source, terminal)?;
-    let text = match form {
-        Format::Lqn => Language::Lqn.write(&source.model),
-        Format::Lqnx => Language::Lqnx.write(&source.model),
-        Format::Json => Language::Json.write(&source.model),
+    let language = match form {
+        Format::Lqn => Some(Language::Lqn),
+        Format::Lqnx => Some(Language::Lqnx),
+        Format::Json => Some(Language::Json),
         // A sub-model is no model, and written above.
-        Format::Text | Format::Submodel => {
-            report::model::text(&source.model, source.origins.as_ref(), terminal.look(&arguments.output))
-        }
+        Format::Text | Format::Submodel => None,
     };
+    let text = match language {
+        Some(language) => language.write(&source.model),
+        None => report::model::text(&source.model, source.origins.as_ref(), terminal.look(&arguments.output)),
+    };
+    let unsaid = language.map_or(0, |language| language.unsaid_delays(&source.model));
+    if unsaid > 0 {
+        let delays = counted(unsaid as u64, "delay");
+        terminal.remark(&format!(
+            "not exponential, as text and XML take it: {delays}; `--format json` keeps how they vary"
+        ));
+    }
     output::write(&arguments.output, &text)?;
     Ok(Exit::Ok)
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use assert_cmd::Command;
 use dyelog::callgraph;
+use dyelog::lqn::Language;
 use dyelog::pipeline::{self, Input, Options};
 use dyelog::solve::{LayeredOptions, layered};
 use dyelog::trace::{self, Operation, ReadOptions, Toeg, TraceNames};
@@ -787,6 +788,7 @@ fn pauses_are_delays_of_the_model() {
     assert!((phases[0].demand - 0.001).abs() < 1e-9 && (phases[0].think_time - 0.004).abs() < 1e-9, "{phases:?}");
     // They vary as little as they were seen to, which only JSON keeps.
     assert!(phases[0].think_cv2.is_some_and(|cv2| cv2 < 1e-6), "{phases:?}");
+    assert_eq!(Language::ALL.map(|language| language.unsaid_delays(&source.model)), [1, 1, 0]);
     let text = dyelog::lqn::json::write(&source.model);
     let (read, _) = dyelog::lqn::json::parse("model", &text).expect("it is a model");
     assert_eq!(dyelog::lqn::json::write(&read), text);

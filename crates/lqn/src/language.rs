@@ -1,7 +1,7 @@
 //! Which language a text is in.
 
 use crate::findings::Findings;
-use crate::{Model, Places, codes, json, text, xml};
+use crate::{Body, Model, Places, Work, codes, json, text, xml};
 use dyelog_diagnostic::{Diagnostic, Diagnostics};
 
 /// A model with all that is known of the file it was read from.
@@ -83,6 +83,17 @@ impl Language {
             Self::Lqnx => xml::read(name, source),
             Self::Json => json::read(name, source),
         }
+    }
+
+    /// How many delays of the model vary otherwise than this language can say: in text and XML all delays are exponential.
+    pub fn unsaid_delays(self, model: &Model) -> usize {
+        let phases = model.entries.iter().flat_map(|entry| match &entry.body {
+            Body::Phases(phases) => &phases[..],
+            Body::Activities(_) => &[],
+        });
+        let works = phases.chain(model.activities.iter().map(|activity| &activity.work));
+        let unsaid = |work: &&Work| work.think_time > 0.0 && work.think_cv2.is_some_and(|cv2| cv2 != 1.0);
+        if self == Self::Json { 0 } else { works.filter(unsaid).count() }
     }
 
     /// The model in this language.

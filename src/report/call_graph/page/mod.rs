@@ -129,7 +129,12 @@ fn top(page: &Page<'_>, html: &mut Markup) {
     html.open("header", &[]);
     html.open("h1", &[]).name(page.title).close();
     let words = heading(page.profile, page.graph);
-    html.open("p", &[("class", "lead")]).text(words.trim_end()).close();
+    // Behind an empty line stands a table in columns.
+    let (lead, table) = words.trim_end().split_once("\n\n").unwrap_or((words.trim_end(), ""));
+    html.open("p", &[("class", "lead")]).text(lead).close();
+    if !table.is_empty() {
+        html.element("pre", &[], table);
+    }
     html.open("div", &[("class", "tools"), ("hidden", ""), ("id", "tools")]);
     html.open("label", &[]).text("Find a function ");
     html.void("input", &[("type", "search"), ("id", "search"), ("autocomplete", "off"), ("spellcheck", "false")]);
