@@ -38,6 +38,9 @@ impl<F: Future> Part<F> {
     }
 
     /// What came of it.
+    ///
+    /// # Panics
+    /// Before its end, and where it was asked before; neither can be in what this module makes.
     pub fn output(self: Pin<&mut Self>) -> F::Output {
         self.project().output.take().expect("all parts have ended, and each is asked once")
     }
@@ -82,6 +85,16 @@ macro_rules! join {
 }
 
 /// The same for any number of futures of one type: their outcomes, in order.
+///
+/// ```
+/// # async fn stock(product: u32) -> u32 { product * 2 }
+/// # let left = async {
+/// let left: Vec<u32> = dyelog_probe::join_all((1..4).map(stock)).await;
+/// # left };
+/// # let mut left = std::pin::pin!(left);
+/// # let mut task = std::task::Context::from_waker(std::task::Waker::noop());
+/// # assert_eq!(std::future::Future::poll(left.as_mut(), &mut task), std::task::Poll::Ready(vec![2, 4, 6]));
+/// ```
 pub async fn join_all<F: Future>(futures: impl IntoIterator<Item = F>) -> Vec<F::Output> {
     let mut parts: Vec<Pin<Box<Part<F>>>> = futures.into_iter().map(|future| Box::pin(Part::new(future))).collect();
     std::future::poll_fn(|task| {
