@@ -248,7 +248,8 @@ impl Losses {
             for activity in work.activities.values_mut().filter(|activity| activity.cpu.count > 0) {
                 // Its span may be lost while that of the invocation is not.
                 let left = 1.0 - self.spans.max(self.least);
-                if let Some(factor) = self.whole(activity.count as f64 / left, invocations).map(|whole| whole / left) {
+                if left < 1.0 {
+                    let factor = self.whole(activity.count as f64 / left, invocations).unwrap_or(1.0) / left;
                     activity.count = (activity.count as f64 * factor).round() as u64;
                     activity.cpu.count = (activity.cpu.count as f64 * factor).round() as u64;
                     activity.cpu.sum = Seconds((activity.cpu.sum.0 as f64 * factor) as i128);

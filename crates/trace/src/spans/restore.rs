@@ -55,10 +55,65 @@ pub(super) fn restore(work: &mut Work<'_>) {
         }
         at += length;
     }
-    work.sorted.append(&mut added);
+    take_in(work, &mut added);
+    join_rootless(work, &mut added);
+    take_in(work, &mut added);
+}
+
+/// Puts spans that were added where they belong in the order of all.
+fn take_in(work: &mut Work<'_>, added: &mut Vec<u32>) {
+    if added.is_empty() {
+        return;
+    }
+    work.sorted.append(added);
     let mut sorted = std::mem::take(&mut work.sorted);
     sorted.sort_by(|a, b| work.spans.compare(work.names, work.span(*a), work.span(*b)));
     work.sorted = sorted;
+}
+
+/// Where no trace has its first span, and most are in several pieces, a service is missing that all operations begin with. The pieces of a
+/// trace are then parts of one operation below it.
+fn join_rootless(work: &mut Work<'_>, added: &mut Vec<u32>) {
+    let is_top = |work: &Work<'_>, index: u32| work.parent[index as usize] == NOBODY;
+    let first = |index: &u32| {
+        let span = work.span(*index);
+        is_top(work, *index) && !span.parent.is_some() && !span.lost
+    };
+    if work.sorted.iter().any(first) {
+        return;
+    }
+    let by_trace = work.sorted.chunk_by(|one, next| work.span(*one).trace == work.span(*next).trace);
+    let tops = by_trace.map(|spans| spans.iter().copied().filter(|index| is_top(work, *index)).collect());
+    let tops: Vec<Vec<u32>> = tops.collect();
+    let torn = tops.iter().filter(|tops| tops.len() > 1).count();
+    if torn * 2 <= tops.len() {
+        return;
+    }
+    for members in tops.into_iter().filter(|members| members.len() > 1) {
+        join(work, members, added);
+    }
+}
+
+/// Puts a lost span above the pieces of a trace. It is under way for as long as any that its service may wait for.
+fn join(work: &mut Work<'_>, members: Vec<u32>, added: &mut Vec<u32>) {
+    let waited: Vec<u32> =
+        members.iter().copied().filter(|member| work.span(*member).kind != SpanKind::Consumer).collect();
+    let within = if waited.is_empty() { &members } else { &waited };
+    let start = within.iter().map(|member| work.span(*member).start).min();
+    let end = within.iter().map(|member| work.span(*member).end).max();
+    let named = members.iter().map(|member| work.span(*member).parent).find(|parent| parent.is_some());
+    let own = *work.span(members[0]);
+    let (start, end) = (start.unwrap_or(own.start), end.unwrap_or(own.end));
+    work.count("lost first span of a trace, put above its pieces", members[0], |at| {
+        Diagnostic::warning(codes::LOST_PARENT, at, "this trace has lost its first spans, as all others have")
+            .with_note(format!("its pieces are parts of one operation, which a service `{UNKNOWN_SERVICE}` begins"))
+            .with_hint("see to the exporter of the service that operations begin with")
+    });
+    let fragment = Fragment { parent: named.unwrap_or(own.id), members, start, end, local: None };
+    let parent = synthesize(work, &fragment, SpanKind::Server, added);
+    for &member in &fragment.members {
+        work.parent[member as usize] = parent;
+    }
 }
 
 /// Which service is seen calling which.

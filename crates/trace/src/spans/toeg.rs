@@ -357,7 +357,7 @@ impl Run<'_> {
         let comes_after = |item: &Item| {
             // By one clock, what begins when the answer is out comes after it.
             item.end > reply.saturating_add(self.e.tolerance.slack)
-                || one_clock && item.start >= reply.saturating_add(self.e.tolerance.grain()) && item.end > item.start
+                || one_clock && item.start >= reply.saturating_add(self.e.tolerance.grain) && item.end > item.start
         };
         (scope.first..scope.last).find(|at| comes_after(self.sorted(*at))).unwrap_or(scope.last)
     }
