@@ -56,7 +56,7 @@ pub(super) fn restore(work: &mut Work<'_>) {
         at += length;
     }
     take_in(work, &mut added);
-    join_rootless(work, &mut added);
+    join_rootless(work, &callers, &mut added);
     take_in(work, &mut added);
 }
 
@@ -71,26 +71,34 @@ fn take_in(work: &mut Work<'_>, added: &mut Vec<u32>) {
     work.sorted = sorted;
 }
 
-/// Where no trace has its first span, and most are in several pieces, a service is missing that all operations begin with. The pieces of a
-/// trace are then parts of one operation below it.
-fn join_rootless(work: &mut Work<'_>, added: &mut Vec<u32>) {
-    let is_top = |work: &Work<'_>, index: u32| work.parent[index as usize] == NOBODY;
-    let first = |index: &u32| {
+/// Where no trace has its first span, and some are in several pieces that hardly anything else calls, a service is missing that all operations
+/// begin with. The pieces of a trace are then parts of one operation below it.
+fn join_rootless(work: &mut Work<'_>, callers: &Callers, added: &mut Vec<u32>) {
+    /// In each so many traces there are several pieces at least.
+    const FEW: usize = 20;
+    let is_top = |index: u32| work.parent[index as usize] == NOBODY;
+    let is_first = |index: &u32| {
         let span = work.span(*index);
-        is_top(work, *index) && !span.parent.is_some() && !span.lost
+        is_top(*index) && !span.parent.is_some() && !span.lost
     };
-    if work.sorted.iter().any(first) {
+    if work.sorted.iter().any(is_first) {
         return;
     }
     let by_trace = work.sorted.chunk_by(|one, next| work.span(*one).trace == work.span(*next).trace);
-    let tops = by_trace.map(|spans| spans.iter().copied().filter(|index| is_top(work, *index)).collect());
+    let tops = by_trace.map(|spans| spans.iter().copied().filter(|index| is_top(*index)).collect());
     let tops: Vec<Vec<u32>> = tops.collect();
-    let torn = tops.iter().filter(|tops| tops.len() > 1).count();
-    if torn * 2 <= tops.len() {
+    let is_torn = |tops: &&Vec<u32>| {
+        let uncalled = tops.iter().map(|top| work.span(*top)).filter(|top| top.lost || callers.are_mostly_lost(top));
+        uncalled.count() > 1
+    };
+    if tops.iter().filter(is_torn).count() * FEW <= tops.len() {
         return;
     }
-    for members in tops.into_iter().filter(|members| members.len() > 1) {
-        join(work, members, added);
+    for members in tops {
+        // It may have been put there already.
+        if members.len() > 1 || members.iter().any(|top| !work.span(*top).lost) {
+            join(work, members, added);
+        }
     }
 }
 
@@ -198,13 +206,19 @@ impl Callers {
         Self(spans)
     }
 
+    /// Whether most spans of an operation have lost their parents.
+    fn are_mostly_lost(&self, span: &Span) -> bool {
+        self.0.get(&(span.service, span.name, span.kind)).is_some_and(|(all, orphans)| 2 * orphans > *all)
+    }
+
     /// Whether what called a fragment, during the time of the trace's first span, records no spans.
     fn are_unseen(&self, work: &Work<'_>, first: u32, fragment: &Fragment) -> bool {
         /// From fewer nothing follows.
         const ENOUGH: u64 = 10;
         let (first, member) = (work.span(first), work.span(fragment.members[0]));
         let known = self.0.get(&(member.service, member.name, member.kind));
-        known.is_some_and(|(all, orphans)| *all >= ENOUGH && 2 * orphans > *all)
+        known.is_some_and(|(all, _)| *all >= ENOUGH)
+            && self.are_mostly_lost(member)
             && (first.start..=first.end).contains(&fragment.start)
     }
 }
