@@ -16,7 +16,9 @@ use crate::model::naming::{Unique, entry_names, task_label};
 use crate::model::origins::quantiles;
 use crate::model::parts::{Customer, Parts};
 use crate::model::servers::{OwnTime, Traced};
-use crate::model::{EntryOrigin, Load, LoadReason, Origins, ScenarioOrigin, TaskOrigin, codes, joins, load, replicas};
+use crate::model::{
+    EntryOrigin, Load, LoadReason, Origins, ScenarioOrigin, TaskOrigin, clocks, codes, joins, load, replicas,
+};
 
 /// The load of each scenario, and why it is that.
 pub(super) type Loads = Vec<(Load, LoadReason)>;
@@ -227,6 +229,7 @@ impl<'a> Assembly<'a> {
                 load: *load,
                 reason: *reason,
                 observed_response: customer.scenario_total.response.mean(),
+                clock_doubt: clocks::doubt(&customer.scenario_total),
                 observed_quantiles: quantiles(&customer.scenario_total.response, &customer.scenario_total.responses),
                 observed_rate: load::observed_rate(&customer.scenario_total),
                 customer: None,

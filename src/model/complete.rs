@@ -9,7 +9,7 @@ use crate::model::demand::DemandSource;
 use crate::model::parts::{Customer, Parts};
 use crate::model::servers::Traced;
 use crate::model::{
-    EntryOrigin, Load, LoadReason, Origins, TaskOrigin, codes, deployment, fragments, load, network, outcomes,
+    EntryOrigin, Load, LoadReason, Origins, TaskOrigin, clocks, codes, deployment, fragments, load, network, outcomes,
     stability, stationarity, weave,
 };
 
@@ -74,6 +74,7 @@ pub fn complete_as_traced(
     let loads = choose_loads(&parts, configuration, traced, &demands, &mut findings);
     let built = Assembly::build(&parts, configuration, traced, &demands, &loads);
     for customer in parts.customers.iter().filter(|customer| customer.members.is_empty()) {
+        findings.extend(clocks::finding(&customer.scenario, &customer.scenario_total));
         findings.extend(stationarity::finding(&customer.scenario, &customer.scenario_total));
     }
     findings.extend(outcomes::note(&parts, sub, &built.model, &built.origins));

@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use crate::diagnostic::quantity::percent;
 use crate::diagnostic::{Diagnostic, Place};
 use crate::lqn::submodel::{EntryIndex, EntryTotal, Interaction, Position, RequestKind, Seconds, SubModel};
 use crate::lqn::timing::CallLabel;
@@ -66,7 +67,11 @@ impl Parts<'_> {
             } else {
                 (whole, UNCALLED)
             };
-            let is_lost = u128::from(total.fragments) * u128::from(all) <= u128::from(of) * u128::from(part);
+            let within = |of: u64, (part, all): (u64, u64)| {
+                u128::from(total.fragments) * u128::from(all) <= u128::from(of) * u128::from(part)
+            };
+            // What lies in traces that begin otherwise is part of their operations, however seldom others call it.
+            let is_lost = within(of, (part, all)) || total.headless == 0 && within(whole, UNCALLED);
             if is_lost {
                 lost.scenarios.push((Arc::clone(scenario), total.fragments));
                 lost.headless += total.headless;
@@ -248,7 +253,8 @@ impl Losses {
             for activity in work.activities.values_mut().filter(|activity| activity.cpu.count > 0) {
                 // Its span may be lost while that of the invocation is not.
                 let left = 1.0 - self.spans.max(self.least);
-                if let Some(factor) = self.whole(activity.count as f64 / left, invocations).map(|whole| whole / left) {
+                if left < 1.0 {
+                    let factor = self.whole(activity.count as f64 / left, invocations).unwrap_or(1.0) / left;
                     activity.count = (activity.count as f64 * factor).round() as u64;
                     activity.cpu.count = (activity.cpu.count as f64 * factor).round() as u64;
                     activity.cpu.sum = Seconds((activity.cpu.sum.0 as f64 * factor) as i128);
@@ -382,6 +388,14 @@ pub fn note(lost: &LostBeginnings, parts: &Parts<'_>) -> Option<Diagnostic> {
             "{} of them have lost the first span of their trace: they are {} % of all operations, and rates count them",
             lost.headless,
             short((percent * 10.0).round() / 10.0)
+        ));
+    }
+    let spans = Losses::of(parts.sub, lost).spans;
+    if spans > 0.0 {
+        finding = finding.with_note(format!(
+            "about {} of all spans were lost, as callers tell: calls and demands are put right by it, and are known to about as much; a response, where \
+             processors are busy, to a multiple of that",
+            percent(spans)
         ));
     }
     Some(finding.with_hint(

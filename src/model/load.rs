@@ -8,8 +8,8 @@ use serde::Serialize;
 use crate::diagnostic::{Diagnostic, Place, Severity};
 use crate::lqn::starts::Stretch;
 use crate::lqn::submodel::{ScenarioTotal, Undated};
-use crate::model::codes;
 use crate::model::stability::Overload;
+use crate::model::{clocks, codes};
 
 /// The fewest operations from which a rate is estimated.
 const ENOUGH: u64 = 10;
@@ -275,7 +275,8 @@ fn recordings(total: &ScenarioTotal) -> Option<Vec<Stretch>> {
         if total.operations < ENOUGH * (number + 1) {
             break;
         }
-        if left > 0.0 && seconds > PAUSE * left / intervals as f64 {
+        // Between starts by a clock that counts in steps, a step is no pause.
+        if left > 0.0 && seconds - clocks::step(total).unwrap_or(0.0) > PAUSE * left / intervals as f64 {
             breaks = number as usize;
         }
     }

@@ -6,6 +6,7 @@
 
 mod assembly;
 mod body;
+mod clocks;
 pub mod codes;
 mod complete;
 pub mod config;

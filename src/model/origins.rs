@@ -35,6 +35,8 @@ pub struct ScenarioOrigin {
     pub reason: LoadReason,
     /// Mean response time seen in the traces, seconds.
     pub observed_response: Option<f64>,
+    /// By how much that may be off since its clocks count in steps, seconds.
+    pub clock_doubt: f64,
     /// Quantiles of the same, where the traces were kept with them.
     pub observed_quantiles: Quantiles,
     /// Operations that were seen to start per second.

@@ -143,6 +143,7 @@ fn scenario(load: &ScenarioLoad, own: Load, customer: Option<TaskId>, first: Vec
         load: own,
         reason: LoadReason::Observed,
         observed_response: None,
+        clock_doubt: 0.0,
         observed_quantiles: crate::lqn::sketch::Quantiles::default(),
         observed_rate: Some(load.rate),
         customer,

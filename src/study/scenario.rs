@@ -78,7 +78,7 @@ pub fn unlike_traced(model: &Model, results: &Results, origins: &Origins) -> Vec
             _ => return None,
         };
         let tolerance = if origin.reason == LoadReason::Observed { AS_TRACED } else { TOLERANCE };
-        if traced <= 0.0 || (predicted / traced - 1.0).abs() <= tolerance {
+        if traced <= 0.0 || (predicted - traced).abs() <= (traced * tolerance).max(origin.clock_doubt) {
             return None;
         }
         let percent = ((predicted / traced - 1.0).abs() * 100.0).round();

@@ -251,3 +251,102 @@ fn a_guess_that_goes_wrong_does_not_lead_to_the_next() {
         assert!(share > least, "media at {load}: {share}");
     }
 }
+
+/// Two workers of a middle task share a processor, so that each receives the reply to its own call while the other one works: later than it was
+/// sent, and not in the order of sending.
+fn late_replies(cycles: u32) -> String {
+    let mut lines: Vec<(f64, String)> = Vec::new();
+    let mut line = |time: f64, kind: &str, task: &str, number: u32, text: String| {
+        lines.push((time, format!("{time:>8.6} {kind:>8} {task:>8}({number:>2}): {text}")));
+    };
+    for cycle in 0..cycles {
+        for worker in 0..2_u32 {
+            let (client, middle, server) = (2 + worker, 6 + worker, 9 + worker);
+            let begin = f64::from(cycle) * 10.0 + f64::from(worker) * 0.5;
+            let asked = begin + 1.0;
+            line(begin, "client", "client", client, "Start activity Entry client - Ph 1.".to_owned());
+            line(begin, "client", "client", client, "Computing [1]".to_owned());
+            line(
+                asked,
+                "client",
+                "client",
+                client,
+                "Entry client -- Sending RNV to task middle, entry middle".to_owned(),
+            );
+            line(asked, "worker", "middle", middle, "Ready.".to_owned());
+            let received = format!("Entry middle -- Received msg from task client, entry client (t={asked:.6})");
+            line(asked, "worker", "middle", middle, received);
+            line(asked, "worker", "middle", middle, "Start activity Entry middle - Ph 1.".to_owned());
+            line(asked, "worker", "middle", middle, "Computing [1]".to_owned());
+            let asked = asked + 1.0;
+            line(
+                asked,
+                "worker",
+                "middle",
+                middle,
+                "Entry middle -- Sending RNV to task server, entry server".to_owned(),
+            );
+            line(asked, "worker", "server", server, "Ready.".to_owned());
+            let received = format!("Entry server -- Received msg from task middle, entry middle (t={asked:.6})");
+            line(asked, "worker", "server", server, received);
+            line(asked, "worker", "server", server, "Start activity Entry server - Ph 1.".to_owned());
+            line(asked, "worker", "server", server, "Computing [1]".to_owned());
+            let replied = asked + 1.0;
+            line(
+                replied,
+                "worker",
+                "server",
+                server,
+                "Entry server -- Reply sent to task middle, entry middle".to_owned(),
+            );
+            line(replied, "worker", "server", server, "Waiting.".to_owned());
+            // The second worker goes on first.
+            let goes_on = replied + 2.0 - f64::from(worker);
+            line(
+                goes_on,
+                "worker",
+                "middle",
+                middle,
+                "Entry middle -- Reply received from task server, entry server".to_owned(),
+            );
+            line(goes_on, "worker", "middle", middle, "Computing [0.5]".to_owned());
+            let replied = goes_on + 0.5;
+            line(
+                replied,
+                "worker",
+                "middle",
+                middle,
+                "Entry middle -- Reply sent to task client, entry client".to_owned(),
+            );
+            line(replied, "worker", "middle", middle, "Waiting.".to_owned());
+            line(
+                replied,
+                "client",
+                "client",
+                client,
+                "Entry client -- Reply received from task middle, entry middle".to_owned(),
+            );
+        }
+    }
+    lines.sort_by(|left, right| left.0.total_cmp(&right.0));
+    lines.into_iter().map(|(_, line)| line + "\n").collect()
+}
+
+#[test]
+fn a_reply_that_its_worker_receives_late_is_the_reply_to_its_call() {
+    let text = late_replies(50);
+    let open = dyelog::trace::open("trace", std::io::Cursor::new(text.into_bytes()), &ReadOptions::default());
+    let mut names = TraceNames::new();
+    let mut same = Same::new(Options::default(), vec!["trace".into()]);
+    let open = open.expect("its format is known");
+    messages::read_all(vec![open.messages().expect("messages")], &mut names, &mut same).expect("it can be read");
+    let sub = same.finish(&names).submodel;
+    let mut calls: BTreeMap<(String, RequestKind), u64> = BTreeMap::new();
+    for work in sub.entries().iter().flat_map(|entry| entry.work.values()) {
+        for ((kind, to), total) in &work.requests {
+            *calls.entry((sub.names.text(sub.entry(*to).service).to_owned(), *kind)).or_default() += total.count;
+        }
+    }
+    let synchronous = |entry: &str| ((entry.to_owned(), RequestKind::Synchronous), 100);
+    assert_eq!(calls, BTreeMap::from([synchronous("middle"), synchronous("server")]));
+}

@@ -95,6 +95,8 @@ struct ScenarioShape {
     undated: Option<UndatedShape>,
     #[serde(skip_serializing_if = "MomentsShape::is_nothing", default)]
     response: MomentsShape,
+    #[serde(skip_serializing_if = "is_one", default = "one")]
+    grain: u64,
     #[serde(skip_serializing_if = "String::is_empty", default)]
     responses: String,
     #[serde(skip_serializing_if = "is_zero", default)]
@@ -301,6 +303,15 @@ fn is_none_told(cores: &u32) -> bool {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "what serde asks for")]
 fn is_zero(count: &u64) -> bool {
     *count == 0
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "what serde asks for")]
+fn is_one(step: &u64) -> bool {
+    *step == 1
+}
+
+fn one() -> u64 {
+    1
 }
 
 impl MomentsShape {

@@ -115,3 +115,34 @@ fn second_phases_are_no_skew() {
     assert_eq!(told(&outcome), Vec::<String>::new());
     assert_eq!(forks(&outcome), 60, "all have a second phase");
 }
+
+/// Visits of one service without client halves, one a second, each within that of its caller by a clock that is off by what a function says, in ms, and ending
+/// so many later than its caller waits.
+fn visits(count: u32, later: f64, off: impl Fn(u32) -> f64) -> String {
+    (0..count).fold(String::new(), |mut table, second| {
+        let trace = second + 1;
+        let start = f64::from(second) * 1000.0;
+        let from = start + 1.0 + f64::from(second * 7 % 20) / 10.0 + off(second);
+        writeln!(table, "{trace}/a - web server GET {start} {} host=h1", start + 10.0).expect("a string");
+        writeln!(table, "{trace}/b a db server find {from} {} host=h2", from + 5.0 + later).expect("a string");
+        table
+    })
+}
+
+#[test]
+fn a_clock_that_drifts_is_followed_without_client_halves() {
+    for sign in [1.0, -1.0] {
+        let outcome = outcome(&visits(400, 0.0, |second| sign * (f64::from(second) / 20.0 - 4.0)));
+        assert_eq!(forks(&outcome), 0, "all callers wait: {:?}", told(&outcome));
+        let [told] = &*told(&outcome) else { panic!("it is told") };
+        assert!(told.starts_with("the clock of host h2 is from ") && told.ends_with("it changes with time"), "{told}");
+    }
+}
+
+#[test]
+fn work_that_is_deferred_is_no_drift() {
+    // Nobody waits for it, however late it is.
+    let outcome = outcome(&visits(400, 0.0, |second| f64::from(second * 13 % 40)));
+    assert_eq!(told(&outcome), Vec::<String>::new());
+    assert!(forks(&outcome) > 200);
+}

@@ -100,6 +100,33 @@ fn a_missing_parent_that_several_name_becomes_the_root() {
 }
 
 #[test]
+fn pieces_of_traces_that_lost_their_first_service_are_one_operation() {
+    let traces = |lost: bool| {
+        let whole = "
+            T/a - web  server GET    0 100
+            T/b a web  client call  10  40
+            T/c b shop server call  12  38
+            T/d a web  client pay   50  90
+            T/e d bank server pay   52  88
+            T/f a web  producer log 91  92
+            T/g f mail consumer log 120 130
+        ";
+        let left = |line: &&str| !lost || !line.contains(" web ");
+        (1..=3)
+            .flat_map(|trace| whole.lines().filter(left).map(move |line| line.replace('T', &trace.to_string()) + "\n"))
+            .collect::<String>()
+    };
+    let outcome = super::dump::read("otlp", super::dsl::otlp(&traces(true)).as_bytes()).expect("it can be read");
+    assert_eq!(outcome.operations.len(), 3);
+    let names: Vec<&str> = outcome.operations.iter().map(|own| outcome.names.names.text(own.scenario)).collect();
+    assert_eq!(names, ["unknown_service"; 3]);
+    assert_eq!(counted(&traces(true)).matches("put above its pieces: 3").count(), 1);
+    // A trace that has its first span says that the service was not lost: a piece is a piece.
+    let mixed = traces(true) + &traces(false).replace("1/", "9/").replace("2/", "8/").replace("3/", "7/");
+    assert!(!counted(&mixed).contains("put above its pieces"));
+}
+
+#[test]
 fn a_lost_server_span_is_put_back_where_only_one_call_fits() {
     let whole = "
         a - web  server GET    0 100

@@ -162,7 +162,7 @@ impl Reader<'_> {
             total.starts = starts;
             (total.first_start, total.last_start, total.last_end) =
                 (shape.first_start, shape.last_start, shape.last_end);
-            (total.response, total.responses) = (response, responses);
+            (total.response, total.responses, total.grain) = (response, responses, shape.grain);
             (total.clients, total.think) = (clients, think);
         }
         for (task, count) in &document.instances {

@@ -47,6 +47,7 @@ pub fn write(sub: &SubModel, merge: &str) -> String {
                 nanoseconds: total.undated.nanoseconds,
             }),
             response: MomentsShape::of(&total.response),
+            grain: total.grain,
             responses: total.responses.text(),
             clients: total.clients,
             think: MomentsShape::of(&total.think),

@@ -54,12 +54,26 @@ pub struct ScenarioTotal {
     pub undated: Undated,
     /// Response times of operations that have times: from the first event to the root thread's last.
     pub response: Moments,
+    /// The greatest number of nanoseconds, from a million on, of which all times within operations are multiples: the step of their clocks. 1 where there
+    /// is none or nobody tells, 0 where all times are nought.
+    pub grain: u64,
     /// How these times are spread; sub-models that were saved without it have nothing here.
     pub responses: Sketch,
     /// How many customers were seen at most to begin operations, each of them one after another; 0 where nobody tells.
     pub clients: u64,
     /// Times from the end of a customer's operation to the start of its next.
     pub think: Moments,
+}
+
+/// The greatest step that both are multiples of, nanoseconds: nought is a multiple of all, and below a million no step is told.
+#[must_use]
+pub fn common_step(one: u64, other: u64) -> u64 {
+    const LEAST: u64 = 1_000_000;
+    let (mut one, mut other) = (one, other);
+    while other != 0 {
+        (one, other) = (other, one % other);
+    }
+    if (1..LEAST).contains(&one) { 1 } else { one }
 }
 
 impl ScenarioTotal {
@@ -79,6 +93,7 @@ impl ScenarioTotal {
         self.starts.merge(&other.starts);
         self.undated.merge(&other.undated);
         self.response.merge(&other.response);
+        self.grain = common_step(self.grain, other.grain);
         self.responses.merge(&other.responses);
         self.clients = self.clients.max(other.clients);
         self.think.merge(&other.think);

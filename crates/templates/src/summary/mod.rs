@@ -25,7 +25,9 @@ use crate::summary::timing::{Own, Timing, Visit, answered, is_measured, own_work
 use crate::summary::witnesses::Cuts;
 use dyelog_lqn::stays::{Stay, Stays};
 pub use dyelog_lqn::submodel::EntryMerge;
-use dyelog_lqn::submodel::{Branch, EntryIndex, EntryKey, Interaction, Position, RequestKind, ScenarioTotal, SubModel};
+use dyelog_lqn::submodel::{
+    Branch, EntryIndex, EntryKey, Interaction, Position, RequestKind, ScenarioTotal, SubModel, common_step,
+};
 use dyelog_trace::toeg::NONE;
 use dyelog_trace::{Extent, Kind, NodeId, Toeg, TraceNames};
 
@@ -227,6 +229,7 @@ impl Summary {
         {
             one.ids.add(id);
         }
+        one.grain = if is_measured(toeg) { step(toeg) } else { 1 };
         let mut response = None;
         if timed {
             let begin = toeg.event(toeg.root()).time;
@@ -273,6 +276,18 @@ impl Scratch {
         });
         self.branches.fill(outcome);
     }
+}
+
+/// The step of which all times of an operation are multiples.
+fn step(toeg: &Toeg) -> u64 {
+    let mut step = 0;
+    for event in &toeg.operation().events {
+        step = common_step(step, (event.time * 1e9).round() as u64);
+        if step == 1 {
+            break;
+        }
+    }
+    step
 }
 
 /// Keeps when an invocation did its own work, in an operation that begins at that nanosecond.

@@ -393,7 +393,8 @@ impl Timing {
     }
 }
 
-/// The step in which an operation's clocks count, in seconds: milliseconds or microseconds where all its times are such.
+/// By how much times of an operation may be off their order, in seconds: by the step in which its clocks count, where that is a microsecond or
+/// less. Clocks that count milliseconds or more cut times off, which leaves their order.
 fn grain(toeg: &Toeg) -> f64 {
     let whole = |of: f64| {
         toeg.operation().events.iter().all(|event| {
@@ -401,7 +402,11 @@ fn grain(toeg: &Toeg) -> f64 {
             (steps - steps.round()).abs() < 1e-5
         })
     };
-    [1e-3, 1e-6].into_iter().find(|of| whole(*of)).unwrap_or(1e-9)
+    match (whole(1e-3), whole(1e-6)) {
+        (true, _) => 0.0,
+        (false, true) => 1e-6,
+        (false, false) => 1e-9,
+    }
 }
 
 /// Intervals in order, those that touch as one.

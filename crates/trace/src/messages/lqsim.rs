@@ -7,8 +7,8 @@
 //!
 //! What the format lacks is found so. Times have six significant digits, so that the order is that of the lines. A reception names
 //! the sender's entry and the printed time of sending, and no number; a message without a reply (`SNR`) has no reception at all: it
-//! is received when a free task of its addressee begins its entry without another message. Replies go from the entry that
-//! replies to the entry that asked, wherever the request came through. A customer's cycle begins with its first phase or activity.
+//! is received when a free task of its addressee begins its entry without another message. A reply names entries alone, and a worker whose processor is
+//! busy receives it later than it was sent. So a worker keeps whose request it works on, wherever this came through, and another what it waits for. A customer's cycle begins with its first phase or activity.
 //! Ends of parallel branches are not told apart from their joins, so that branches count as work of the task one after another.
 
 use std::collections::VecDeque;
@@ -40,6 +40,10 @@ pub struct Lqsim<R> {
 #[derive(Default)]
 struct State {
     instances: FxHashMap<u64, Instance>,
+    /// Calls that were not received yet, by their ends and the printed time.
+    asked: FxHashMap<u64, VecDeque<u64>>,
+    /// The same of requests that were passed on: the message, and the call that it is of.
+    passed_on: FxHashMap<u64, VecDeque<(u64, Option<u64>)>>,
     /// Sendings without reply that were not received yet, by addressee's task and entry.
     unanswered: FxHashMap<u64, VecDeque<u64>>,
     next: u64,
@@ -57,6 +61,12 @@ struct Instance {
     forked: bool,
     /// It sent something since it was last known to run.
     sent: bool,
+    /// The call that it answers.
+    serves: Option<u64>,
+    /// The call whose reply it waits for.
+    waits: Option<u64>,
+    /// The thread that forked it, where it is a branch.
+    root: Option<u64>,
     /// The first activity of its cycle, where it is a customer.
     first: Option<Name>,
 }
@@ -166,6 +176,9 @@ impl State {
             ready: false,
             forked: false,
             sent: false,
+            serves: None,
+            waits: None,
+            root: None,
             first: None,
         });
         let task = instance.task;
@@ -195,13 +208,26 @@ impl State {
             self.forks = true;
         } else if let Some(number) = words.text.strip_prefix("Thread ").and_then(|text| text.strip_suffix(" created."))
         {
-            self.instances.insert(digest_of(&[words.task, number]), Instance { forked: false, ..instance });
+            let branch = Instance { forked: false, root: Some(instance.root.unwrap_or(key)), ..instance };
+            self.instances.insert(digest_of(&[words.task, number]), branch);
         }
         true
     }
 
     fn instance(&mut self, key: u64) -> &mut Instance {
         self.instances.get_mut(&key).expect("every line's instance is entered first")
+    }
+
+    /// The thread that a branch is one of, or itself.
+    fn root(&mut self, key: u64) -> &mut Instance {
+        let root = self.instance(key).root.unwrap_or(key);
+        self.instance(root)
+    }
+
+    /// An identifier that no other message has.
+    fn fresh(&mut self, kind: &str) -> u64 {
+        self.next += 1;
+        digest_of(&[kind, &self.next.to_string()])
     }
 
     /// Takes in what an entry sends or receives; `None` where that is cut short.
@@ -211,19 +237,23 @@ impl State {
         if let Some(to) = text.strip_prefix("Sending RNV to task ") {
             let to = address(to)?;
             self.instance(key).sent = true;
-            let id = digest_of(&["request", words.task, entry, to.0, to.1, words.stamp]);
-            self.out.push_back(half(false, names.names.intern(to.1), id));
+            let ends = digest_of(&["request", words.task, entry, to.0, to.1, words.stamp]);
+            let call = self.fresh("request");
+            self.instance(key).waits = Some(call);
+            self.asked.entry(ends).or_default().push_back(call);
+            self.out.push_back(half(false, names.names.intern(to.1), call));
         } else if let Some(to) = text.strip_prefix("Sending SNR to task ") {
             let to = address(to)?;
             self.instance(key).sent = true;
-            self.next += 1;
-            let id = digest_of(&["unanswered", &self.next.to_string()]);
+            let id = self.fresh("unanswered");
             self.unanswered.entry(digest_of(&[to.0, to.1])).or_default().push_back(id);
             self.out.push_back(half(false, names.names.intern(to.1), id));
         } else if let Some(rest) = text.strip_prefix("Message from task ") {
             let to = rest.split_once(" forwarded to task ").and_then(|(_, to)| address(to))?;
             self.instance(key).sent = true;
-            let id = digest_of(&["forward", words.task, entry, to.0, to.1, words.stamp]);
+            let ends = digest_of(&["forward", words.task, entry, to.0, to.1, words.stamp]);
+            let (id, call) = (self.fresh("forward"), self.root(key).serves);
+            self.passed_on.entry(ends).or_default().push_back((id, call));
             self.out.push_back(half(false, names.names.intern(to.1), id));
         } else if let Some(rest) = text.strip_prefix("Received msg from task ") {
             let (from, rest) = rest.split_once(" (t=")?;
@@ -234,16 +264,27 @@ impl State {
             };
             let from = address(from)?;
             self.instance(key).ready = false;
-            let id = digest_of(&[kind, from.0, from.1, words.task, entry, stamp]);
+            let ends = digest_of(&[kind, from.0, from.1, words.task, entry, stamp]);
+            let (id, call) = if kind == "request" {
+                let call = first_of(&mut self.asked, ends);
+                (call, call)
+            } else {
+                first_of(&mut self.passed_on, ends).map_or((None, None), |(id, call)| (Some(id), call))
+            };
+            self.root(key).serves = call;
+            // Of what was sent before the trace begins nothing else is known.
+            let id = id.unwrap_or(ends);
             self.out.push_back(half(true, names.names.intern(entry), id));
         } else if let Some(to) = text.strip_prefix("Reply sent to task ") {
             let to = address(to)?;
-            let id = digest_of(&["reply", words.task, entry, to.0, to.1, words.stamp]);
+            let ends = || digest_of(&["reply", words.task, entry, to.0, to.1, words.stamp]);
+            let id = self.root(key).serves.map_or_else(ends, reply_to);
             self.out.push_back(half(false, Name::NONE, id));
         } else if let Some(from) = text.strip_prefix("Reply received from task ") {
             let from = address(from)?;
             self.instance(key).sent = false;
-            let id = digest_of(&["reply", from.0, from.1, words.task, entry, words.stamp]);
+            let ends = || digest_of(&["reply", from.0, from.1, words.task, entry, words.stamp]);
+            let id = self.instance(key).waits.take().map_or_else(ends, reply_to);
             self.out.push_back(half(true, Name::NONE, id));
         }
         Some(())
@@ -278,6 +319,21 @@ impl State {
             self.out.push_back(RawWhat::Other(Event::Run(task)));
         }
     }
+}
+
+/// The identifier of the reply to a call.
+fn reply_to(call: u64) -> u64 {
+    digest_of(&["reply", &call.to_string()])
+}
+
+/// Takes what was put first under a key.
+fn first_of<T>(queues: &mut FxHashMap<u64, VecDeque<T>>, key: u64) -> Option<T> {
+    let queue = queues.get_mut(&key)?;
+    let first = queue.pop_front();
+    if queue.is_empty() {
+        queues.remove(&key);
+    }
+    first
 }
 
 /// `server1, entry entry1`.

@@ -19,21 +19,18 @@ use crate::spans::plan::{CallKind, Item, NONE, SpanPlan, Visit, What};
 use crate::spans::skew::Skew;
 
 /// How times are compared.
+///
+/// Clocks that count milliseconds or more cut times off: what ends before something else begins does so by them, too. So such times are
+/// compared as they are. Those that count less are rounded on the way, begins and durations each by themselves.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tolerance {
     /// Differences up to this, in nanoseconds, mean nothing between times of one clock.
     pub resolution: i64,
     /// The same between times of two clocks.
     pub slack: i64,
-}
-
-impl Tolerance {
-    /// Up to this long after another time, a time of the same clock may be as early as that: clocks that count milliseconds do not tell
-    /// which of two came first. Those that count less do.
-    pub fn grain(self) -> i64 {
-        const MILLI: i64 = 1_000_000;
-        if self.resolution >= MILLI { self.resolution } else { 0 }
-    }
+    /// Up to this long after another time, a time of the same clock may be as early as that: a clock that counts milliseconds or more does
+    /// not tell which of two came first. 0 for those that count less.
+    pub grain: i64,
 }
 
 /// A server may overrun its client by one part in so many of its own time without this being a second phase.
@@ -183,7 +180,7 @@ fn decide(
         _ if item.client => {
             callee.end <= item.end.saturating_add(slack)
                 || callee.start.saturating_add(slack) < item.end
-                || callee.start < item.end.saturating_add(tolerance.grain())
+                || callee.start < item.end.saturating_add(tolerance.grain)
         }
         // A caller that was not recorded is seen to wait for as long as anything goes on.
         _ => caller.unrecorded || callee.end <= caller.end.saturating_add(slack),
@@ -205,7 +202,7 @@ fn decide(
         }
         // Work that begins when the client has its answer is one, however short, if one clock says so.
         let one_clock = plan.visit_of(item).clock == callee.clock;
-        let after = item.end.saturating_add(tolerance.grain());
+        let after = item.end.saturating_add(tolerance.grain);
         if one_clock && plan.scopes[callee.scope as usize].latest >= after && callee.extent > item.end {
             return CallKind::SecondPhase;
         }

@@ -22,6 +22,7 @@ pub mod call_semantics;
 pub mod classify;
 mod files;
 pub(crate) mod formats;
+mod grain;
 mod grouping;
 pub mod ids;
 mod input;

@@ -10,6 +10,7 @@ use crate::spans::SpanOptions;
 use crate::spans::assemble::{Forest, NOBODY, Tree, assemble};
 use crate::spans::call_semantics::{Tolerance, decide_calls};
 use crate::spans::classify::{Knowledge, Learned, Missing, TreeView, classify};
+use crate::spans::grain::{Grain, MILLI};
 use crate::spans::grouping::group;
 use crate::spans::ids::SpanId;
 use crate::spans::model::{Link, Span, Spans};
@@ -31,9 +32,14 @@ pub(super) fn operations(
 ) -> ReadReport {
     let mut report = ReadReport::default();
     group(&mut spans, &mut names.names, &options.grouping, &mut report);
+    let mut grains = Vec::new();
     for file in spans.spans.chunk_by(|one, next| one.file == next.file) {
         look_at_times(&spans, file, &mut report);
-        look_at_grain(&spans, file, &mut report);
+        let grain = Grain::of(file);
+        look_at_grain(&spans, file, grain, &mut report);
+        let number = file[0].file as usize;
+        grains.resize(grains.len().max(number + 1), Grain::default());
+        grains[number] = grain;
     }
     let mut forest = assemble(&mut names.names, spans, options.correct_skew, &mut report);
     let kept = forest.spans.kept.take().map(|kept| (sink.wanted(), Arc::new(*kept)));
@@ -60,7 +66,7 @@ pub(super) fn operations(
                 &mut report,
             );
         }
-        let tolerance = tolerance(&tree);
+        let tolerance = tolerance(&tree, &grains);
         decide_calls(&mut plan, &skew, tolerance);
         let (events, start) = emitter.emit(&plan, names, tolerance);
         let weight = tree.spans[0].weight;
@@ -122,27 +128,28 @@ fn look_at_times(all: &Spans, spans: &[Span], report: &mut ReadReport) {
     }
 }
 
-/// Says how well durations are known where the clocks of a file count milliseconds, and half of the spans take no hundred of these.
-fn look_at_grain(all: &Spans, spans: &[Span], report: &mut ReadReport) {
-    const MILLI: i64 = 1_000_000;
-    /// From fewer nothing follows.
-    const ENOUGH: usize = 10;
-    let coarse = |span: &Span| span.start % MILLI == 0 && span.end % MILLI == 0;
-    if spans.len() < ENOUGH || !spans.iter().all(coarse) {
-        return;
-    }
+/// Says how well durations are known where the clocks of a file count milliseconds or more, and half of the spans take no hundred of these steps.
+fn look_at_grain(all: &Spans, spans: &[Span], grain: Grain, report: &mut ReadReport) {
+    let Some(step) = grain.coarse() else { return };
     let mut durations: Vec<i64> = spans.iter().map(Span::duration).collect();
     let middle = durations.len() / 2;
     let median = *durations.select_nth_unstable(middle).1;
-    if median >= 100 * MILLI {
+    if median >= 100 * step {
         return;
     }
-    report.count("file whose clocks count milliseconds", || {
-        let message = format!("all times of this trace are whole milliseconds, and half of its spans take {} ms or less", median / MILLI);
+    let clocks = if step == MILLI {
+        "file whose clocks count milliseconds"
+    } else {
+        "file whose clocks count more than milliseconds"
+    };
+    report.count(clocks, || {
+        let [step, median] = [step, median].map(|time| time / MILLI);
+        let times = if step == 1 { "milliseconds".to_owned() } else { format!("multiples of {step} ms") };
+        let message = format!("all times of this trace are whole {times}, and half of its spans take {median} ms or less");
         let place = Place::File { file: Arc::clone(all.file_of(&spans[0])) };
         Diagnostic::new(Severity::Note, codes::COARSE_CLOCK, place, message)
-            .with_note("a time is known to a millisecond; where operations begin as it does, their mean is off by up to half a millisecond")
-            .with_note("of calls within a millisecond no clock tells which came first: a client that may have waited counts as one that waits")
+            .with_note("means of durations are true where begins and ends were read off such a clock; where durations were cut off by themselves, they are too short by half a step")
+            .with_note("of calls within a step no clock tells which came first: a client that may have waited counts as one that waits")
     });
 }
 
@@ -366,18 +373,16 @@ fn name_unknown_peers(forest: &Forest, names: &mut Names) -> FxHashMap<Name, Nam
 
 /// The clock's resolution is read off the digits of the times; a server may seem to overrun its client by a little more
 /// than that where their clocks differ.
-fn tolerance(tree: &TreeView) -> Tolerance {
+fn tolerance(tree: &TreeView, grains: &[Grain]) -> Tolerance {
     const MICRO: i64 = 1_000;
-    const MILLI: i64 = 1_000_000;
     let multiple = |of: i64| tree.spans.iter().all(|span| span.start % of == 0 && span.end % of == 0);
-    let resolution = if multiple(MILLI) {
-        MILLI
-    } else if multiple(MICRO) {
-        MICRO
-    } else {
-        1
-    };
-    Tolerance { resolution, slack: resolution.max(SLACK) }
+    let told = tree.spans.iter().filter_map(|span| grains.get(span.file as usize)?.coarse()).max();
+    // A few spans may begin and end at a whole millisecond, or few spans be all that there are.
+    if let Some(grain) = told.filter(|grain| multiple(*grain)).or_else(|| multiple(MILLI).then_some(MILLI)) {
+        return Tolerance { resolution: 0, slack: grain.max(SLACK), grain };
+    }
+    let resolution = if multiple(MICRO) { MICRO } else { 1 };
+    Tolerance { resolution, slack: resolution.max(SLACK), grain: 0 }
 }
 
 /// How far times of two clocks may differ after correction, in nanoseconds: what synchronised clocks drift apart within a run.

@@ -55,10 +55,73 @@ pub(super) fn restore(work: &mut Work<'_>) {
         }
         at += length;
     }
-    work.sorted.append(&mut added);
+    take_in(work, &mut added);
+    join_rootless(work, &callers, &mut added);
+    take_in(work, &mut added);
+}
+
+/// Puts spans that were added where they belong in the order of all.
+fn take_in(work: &mut Work<'_>, added: &mut Vec<u32>) {
+    if added.is_empty() {
+        return;
+    }
+    work.sorted.append(added);
     let mut sorted = std::mem::take(&mut work.sorted);
     sorted.sort_by(|a, b| work.spans.compare(work.names, work.span(*a), work.span(*b)));
     work.sorted = sorted;
+}
+
+/// Where no trace has its first span, and some are in several pieces that hardly anything else calls, a service is missing that all operations
+/// begin with. The pieces of a trace are then parts of one operation below it.
+fn join_rootless(work: &mut Work<'_>, callers: &Callers, added: &mut Vec<u32>) {
+    /// In each so many traces there are several pieces at least.
+    const FEW: usize = 20;
+    let is_top = |index: u32| work.parent[index as usize] == NOBODY;
+    let is_first = |index: &u32| {
+        let span = work.span(*index);
+        is_top(*index) && !span.parent.is_some() && !span.lost
+    };
+    if work.sorted.iter().any(is_first) {
+        return;
+    }
+    let by_trace = work.sorted.chunk_by(|one, next| work.span(*one).trace == work.span(*next).trace);
+    let tops = by_trace.map(|spans| spans.iter().copied().filter(|index| is_top(*index)).collect());
+    let tops: Vec<Vec<u32>> = tops.collect();
+    let is_torn = |tops: &&Vec<u32>| {
+        let uncalled = tops.iter().map(|top| work.span(*top)).filter(|top| top.lost || callers.are_mostly_lost(top));
+        uncalled.count() > 1
+    };
+    if tops.iter().filter(is_torn).count() * FEW <= tops.len() {
+        return;
+    }
+    for members in tops {
+        // It may have been put there already.
+        if members.len() > 1 || members.iter().any(|top| !work.span(*top).lost) {
+            join(work, members, added);
+        }
+    }
+}
+
+/// Puts a lost span above the pieces of a trace. It is under way for as long as any that its service may wait for.
+fn join(work: &mut Work<'_>, members: Vec<u32>, added: &mut Vec<u32>) {
+    let waited: Vec<u32> =
+        members.iter().copied().filter(|member| work.span(*member).kind != SpanKind::Consumer).collect();
+    let within = if waited.is_empty() { &members } else { &waited };
+    let start = within.iter().map(|member| work.span(*member).start).min();
+    let end = within.iter().map(|member| work.span(*member).end).max();
+    let named = members.iter().map(|member| work.span(*member).parent).find(|parent| parent.is_some());
+    let own = *work.span(members[0]);
+    let (start, end) = (start.unwrap_or(own.start), end.unwrap_or(own.end));
+    work.count("lost first span of a trace, put above its pieces", members[0], |at| {
+        Diagnostic::warning(codes::LOST_PARENT, at, "this trace has lost its first spans, as all others have")
+            .with_note(format!("its pieces are parts of one operation, which a service `{UNKNOWN_SERVICE}` begins"))
+            .with_hint("see to the exporter of the service that operations begin with")
+    });
+    let fragment = Fragment { parent: named.unwrap_or(own.id), members, start, end, local: None };
+    let parent = synthesize(work, &fragment, SpanKind::Server, added);
+    for &member in &fragment.members {
+        work.parent[member as usize] = parent;
+    }
 }
 
 /// Which service is seen calling which.
@@ -143,13 +206,19 @@ impl Callers {
         Self(spans)
     }
 
+    /// Whether most spans of an operation have lost their parents.
+    fn are_mostly_lost(&self, span: &Span) -> bool {
+        self.0.get(&(span.service, span.name, span.kind)).is_some_and(|(all, orphans)| 2 * orphans > *all)
+    }
+
     /// Whether what called a fragment, during the time of the trace's first span, records no spans.
     fn are_unseen(&self, work: &Work<'_>, first: u32, fragment: &Fragment) -> bool {
         /// From fewer nothing follows.
         const ENOUGH: u64 = 10;
         let (first, member) = (work.span(first), work.span(fragment.members[0]));
         let known = self.0.get(&(member.service, member.name, member.kind));
-        known.is_some_and(|(all, orphans)| *all >= ENOUGH && 2 * orphans > *all)
+        known.is_some_and(|(all, _)| *all >= ENOUGH)
+            && self.are_mostly_lost(member)
             && (first.start..=first.end).contains(&fragment.start)
     }
 }

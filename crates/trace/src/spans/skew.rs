@@ -10,7 +10,8 @@
 //! offset goes from the one to the next in straight lines.
 //!
 //! Without a client half, only the time of the calling visit bounds the amount, and work that is simply deferred looks the
-//! same; so there an offset is taken only if three calls agree on it.
+//! same; so there an offset is taken only if three calls agree on it, and a drift only if one straight line satisfies nearly all calls, and clearly more
+//! than any offset does that does not change.
 
 use rustc_hash::FxHashMap;
 
@@ -129,6 +130,14 @@ impl Bounds {
             let offset = Offset::constant(best(&weak)?);
             let (satisfied, by_none) = (allowed(&weak, &offset), allowed(&weak, &none));
             let agreed = weak.len() >= 3 && satisfied * 10 >= weak.len() * 9 && by_none * 2 < weak.len();
+            if let Some(drift) = Offset::drift(&weak) {
+                // Work that is deferred is so by no more as time goes by.
+                let by_drift = allowed(&weak, &drift);
+                let twentieth = weak.len() / 20;
+                if by_drift + twentieth >= weak.len() && by_drift > satisfied.max(by_none) + twentieth {
+                    return Some(drift);
+                }
+            }
             return agreed.then_some(offset);
         }
         let satisfied = |offset: &Offset| allowed(&strong, offset) + allowed(&starts, offset);
@@ -161,6 +170,28 @@ impl Offset {
             Some((middle, best(period)?))
         });
         Self(points.collect())
+    }
+
+    /// The straight line through the offsets of several periods, by least squares; `None` where there are not enough calls.
+    fn drift(bounds: &[Bound]) -> Option<Self> {
+        if bounds.len() < 2 * PERIOD {
+            return None;
+        }
+        let mut sorted = bounds.to_vec();
+        sorted.sort_unstable_by_key(|bound| (bound.at, bound.low, bound.high));
+        let Self(points) = Self::varying(&sorted);
+        let (first, last) = (points.first()?.0, points.last()?.0);
+        let count = points.len() as f64;
+        let since = |time: i64| time.saturating_sub(first) as f64;
+        let mean = |of: &dyn Fn(&(i64, i64)) -> f64| points.iter().map(of).sum::<f64>() / count;
+        let (middle, level) = (mean(&|point| since(point.0)), mean(&|point| point.1 as f64));
+        let spread = mean(&|point| (since(point.0) - middle).powi(2));
+        if spread <= 0.0 {
+            return None;
+        }
+        let slope = mean(&|point| (since(point.0) - middle) * (point.1 as f64 - level)) / spread;
+        let at = |time: i64| (time, (level + slope * (since(time) - middle)).round() as i64);
+        Some(Self(vec![at(sorted[0].at.min(first)), at(sorted[sorted.len() - 1].at.max(last))]))
     }
 
     fn at(&self, time: i64) -> i64 {

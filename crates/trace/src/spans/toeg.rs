@@ -354,10 +354,12 @@ impl Run<'_> {
         let scope = &self.plan.scopes[self.plan.visits[visit as usize].scope as usize];
         let own = &self.plan.visits[visit as usize];
         let one_clock = own.caller != NONE && self.plan.visit_of(self.item_at(own.caller)).clock == own.clock;
+        // By one clock that counts in steps, what shows to end later does; were it put before the answer, this would be put off.
+        let slack = if one_clock && self.e.tolerance.grain > 0 { 0 } else { self.e.tolerance.slack };
         let comes_after = |item: &Item| {
             // By one clock, what begins when the answer is out comes after it.
-            item.end > reply.saturating_add(self.e.tolerance.slack)
-                || one_clock && item.start >= reply.saturating_add(self.e.tolerance.grain()) && item.end > item.start
+            item.end > reply.saturating_add(slack)
+                || one_clock && item.start >= reply.saturating_add(self.e.tolerance.grain) && item.end > item.start
         };
         (scope.first..scope.last).find(|at| comes_after(self.sorted(*at))).unwrap_or(scope.last)
     }
