@@ -33,6 +33,7 @@ pub(crate) mod pieces;
 mod pipeline;
 mod placement;
 pub mod plan;
+pub mod recording;
 mod restore;
 mod sampling;
 pub mod skew;
