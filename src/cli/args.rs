@@ -300,6 +300,9 @@ pub struct SourceArguments {
     pub utilisation: UtilisationArguments,
 }
 
+/// How many spans a saved sub-model keeps at most, where nothing else is asked for.
+pub const KEPT_SPANS: usize = 1_000_000;
+
 /// The argument that names the file to write.
 pub const OUTPUT_FILE: &str = "output_file";
 

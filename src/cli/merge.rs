@@ -3,9 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use dyelog::lqn::saved;
 
-use crate::cli::args::{OutputArguments, ReadingArguments, ReduceArguments};
+use crate::cli::args::{KEPT_SPANS, OutputArguments, ReadingArguments, ReduceArguments};
 use crate::cli::exit::Exit;
 use crate::cli::output;
 use crate::cli::terminal::Terminal;
@@ -26,6 +25,9 @@ pub struct Arguments {
     reading: ReadingArguments,
     #[command(flatten)]
     reduce: ReduceArguments,
+    /// How many spans the sub-model keeps at most, so that those of other files complete their operations [default: 1000000]
+    #[arg(long, value_name = "COUNT")]
+    keep_spans: Option<usize>,
     #[command(flatten)]
     output: OutputArguments,
 }
@@ -33,7 +35,8 @@ pub struct Arguments {
 /// Merges sub-models: the same as making one of all their traces.
 pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     input::check_stdin_once(arguments.files.iter().chain(&arguments.reduce.rules))?;
-    let (submodel, merge) = source::submodel(&arguments.files, &arguments.reading, &arguments.reduce, terminal)?;
-    output::write(&arguments.output, &saved::write(&submodel, &merge))?;
+    let most = arguments.keep_spans.unwrap_or(KEPT_SPANS);
+    let summed = source::submodel(&arguments.files, (&arguments.reading, &arguments.reduce), most, terminal)?;
+    output::write(&arguments.output, &summed.saved())?;
     Ok(Exit::Ok)
 }

@@ -3,10 +3,10 @@
 use clap::{Args, ValueEnum};
 use dyelog::diagnostic::quantity::counted;
 use dyelog::diagnostic::{Diagnostic, Place};
-use dyelog::lqn::{Language, saved};
+use dyelog::lqn::Language;
 use dyelog::report;
 
-use crate::cli::args::{OutputArguments, SourceArguments};
+use crate::cli::args::{KEPT_SPANS, OutputArguments, SourceArguments};
 use crate::cli::exit::Exit;
 use crate::cli::output;
 use crate::cli::terminal::Terminal;
@@ -27,6 +27,9 @@ pub struct Arguments {
     /// The model's language; that of the output file's extension where not given, else lqn
     #[arg(long, value_enum, value_name = "FORMAT")]
     format: Option<Format>,
+    /// Sub-models: how many spans are kept at most, so that those of other files complete their operations [default: 1000000]
+    #[arg(long, value_name = "COUNT")]
+    keep_spans: Option<usize>,
     #[command(flatten)]
     output: OutputArguments,
 }
@@ -64,6 +67,12 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     if form == Format::Submodel {
         return submodel(arguments, terminal);
     }
+    if arguments.keep_spans.is_some() {
+        let message = "`--keep-spans` is for sub-models: no other form of a model keeps spans";
+        return Err(Diagnostic::error(codes::ARGUMENTS, Place::Nowhere, message)
+            .with_hint("`--format submodel` makes one")
+            .into());
+    }
     let source = source::load(&arguments.source, terminal)?;
     let language = match form {
         Format::Lqn => Some(Language::Lqn),
@@ -96,7 +105,8 @@ fn submodel(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
             "a sub-model holds what traces show: `--config` and `--utilisation` are for the model that is made of it";
         return Err(Diagnostic::error(codes::ARGUMENTS, Place::Nowhere, message).into());
     }
-    let (submodel, merge) = source::submodel(files, reading, reduce, terminal)?;
-    output::write(&arguments.output, &saved::write(&submodel, &merge))?;
+    let most = arguments.keep_spans.unwrap_or(KEPT_SPANS);
+    let summed = source::submodel(files, (reading, reduce), most, terminal)?;
+    output::write(&arguments.output, &summed.saved())?;
     Ok(Exit::Ok)
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use dyelog::lqn::submodel::SubModel;
 use dyelog::model::Configuration;
 use dyelog::pipeline::{self, Keep};
-pub use dyelog::pipeline::{Given, Questioned, Source, is_model, with_defaults};
+pub use dyelog::pipeline::{Given, Questioned, Source, Summed, is_model, with_defaults};
 
 use crate::cli::args::{ReadingArguments, ReduceArguments, SourceArguments};
 use crate::cli::reduce::with_options;
@@ -63,15 +63,18 @@ pub fn given(
     Ok(with_options(reading, reduce, Keep::Nothing, |options| pipeline::given(&inputs, options, terminal))?)
 }
 
-/// The sub-model of traces, or of saved sub-models, and how its entries were merged.
+/// The sub-model of traces, or of saved sub-models, with up to so many spans for those of other files.
 pub fn submodel(
     files: &[PathBuf],
-    reading: &ReadingArguments,
-    reduce: &ReduceArguments,
+    (reading, reduce): (&ReadingArguments, &ReduceArguments),
+    keep_spans: usize,
     terminal: &mut Terminal,
-) -> Result<(SubModel, String), Failure> {
+) -> Result<Summed, Failure> {
     let inputs = input::inputs(files);
-    Ok(with_options(reading, reduce, Keep::Nothing, |options| pipeline::submodel(&inputs, options, terminal))?)
+    Ok(with_options(reading, reduce, Keep::Nothing, |options| {
+        options.keep_spans = Some(keep_spans);
+        pipeline::submodel(&inputs, options, terminal)
+    })?)
 }
 
 /// The same with the patterns of names that a configuration has.
@@ -85,7 +88,7 @@ pub fn submodel_grouped(
     Ok(with_options(reading, reduce, Keep::Nothing, |options| {
         pipeline::submodel(&inputs, &pipeline::grouped(options, configuration)?, terminal)
     })?
-    .0)
+    .submodel)
 }
 
 /// Reads a configuration; shows what there is to say about it.

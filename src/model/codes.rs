@@ -78,6 +78,8 @@ pub const DEPLOYMENT: Code = Code("M050");
 pub const NOT_STEADY: Code = Code("M051");
 /// Operations and invocations that failed, or were tried once more.
 pub const FAILURES: Code = Code("M052");
+/// Operations that were summed up before all of their spans were there, or may have been.
+pub const SUMMED_UP: Code = Code("M053");
 /// Clocks count in steps that are no small part of what they measured.
 pub const COARSE_TIMES: Code = Code("M055");
 /// Entries whose work is not known, beside others whose times are recorded.

@@ -322,5 +322,12 @@ pub fn reduce(
     }
     let reduction = Reduction { submodel: analysis.submodel, findings: analysis.findings, ..Reduction::default() };
     let interactions = Some(Interactions { records: analysis.records, names });
-    Ok(Reduced { reduction, reading: read, merge: options.merge.label().to_owned(), samples: None, interactions })
+    Ok(Reduced {
+        reduction,
+        reading: read,
+        merge: options.merge.label().to_owned(),
+        samples: None,
+        interactions,
+        kept: None,
+    })
 }

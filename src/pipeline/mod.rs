@@ -12,6 +12,7 @@ mod exchanges;
 mod facts;
 mod impact;
 mod input;
+mod kept;
 mod listener;
 mod messages;
 mod nearest;
@@ -38,7 +39,7 @@ pub use reduce::{Interactions, Reduced, SHOWN, Samples, count, reduce, tell_qual
 pub use rule_findings::{about_given, about_the_users, of_given};
 pub use solution::Solution;
 pub use source::{
-    Given, Named, Questioned, Source, configuration, given, grouped, is_model, measured, model, subjects, submodel,
-    with_defaults,
+    Given, Named, Questioned, Source, Summed, configuration, given, grouped, is_model, measured, model, subjects,
+    submodel, with_defaults,
 };
 pub use utilisation::{Exposed, Measure, ValueUnit, exposition, measure, read_utilisation};

@@ -9,6 +9,7 @@ use crate::pipeline::listener::Meter;
 use crate::pipeline::messages::{First, open_one};
 use crate::pipeline::options::Reading;
 use crate::trace::spans::model::Spans;
+use crate::trace::spans::recording::Recording;
 use crate::trace::spans::write;
 use crate::trace::{self, Operation, ReadReport, Sink, TraceNames, Traces, Wanted, codes};
 
@@ -44,22 +45,57 @@ pub(super) fn count_left_out(report: &mut ReadReport, left: &[Input]) {
 /// All that keeps any of the traces from being read. Operations that were complete before were given out.
 pub fn read_operations(
     inputs: &[Input],
-    mut first: First,
+    first: First,
     reading: &Reading,
     progress: &Arc<dyn Meter>,
     names: &mut TraceNames,
     sink: &mut dyn Sink,
 ) -> Result<ReadReport, Diagnostics> {
+    let traces = Traces::new(&reading.options(), sink);
+    let finish = |traces: Traces<'static>, names: &mut _, sink: &mut dyn Sink| {
+        traces.finish(names, sink).map(|report| ((), report))
+    };
+    read_all((inputs, first), reading, progress, traces, names, sink, finish).map(|((), report)| report)
+}
+
+/// Gives out operations of what is no span, and all spans as they were recorded, together with those that were read before.
+///
+/// # Errors
+/// As [`read_operations`].
+pub(super) fn read_recording(
+    (inputs, first): (&[Input], First),
+    reading: &Reading,
+    progress: &Arc<dyn Meter>,
+    before: Vec<Spans>,
+    names: &mut TraceNames,
+    sink: &mut dyn Sink,
+) -> Result<(Recording, ReadReport), Diagnostics> {
     let mut traces = Traces::new(&reading.options(), sink);
+    for spans in before {
+        traces.append(spans);
+    }
+    read_all((inputs, first), reading, progress, traces, names, sink, Traces::recording)
+}
+
+/// Takes in all inputs, and finishes whatever became of them.
+fn read_all<T>(
+    (inputs, mut first): (&[Input], First),
+    reading: &Reading,
+    progress: &Arc<dyn Meter>,
+    mut traces: Traces<'static>,
+    names: &mut TraceNames,
+    sink: &mut dyn Sink,
+    finish: impl FnOnce(Traces<'static>, &mut TraceNames, &mut dyn Sink) -> Result<(T, ReadReport), Diagnostics>,
+) -> Result<(T, ReadReport), Diagnostics> {
     let (inputs, left) = sifted(inputs, reading);
     let taken = Diagnostics::gather(inputs.iter().map(|input| {
         let open = first.take().unwrap_or_else(|| open_one(input, None, reading, progress))?;
         traces.take(open, names, sink)
     }));
-    match (taken, traces.finish(names, sink)) {
-        (Ok(_), finished) => finished.map(|mut report| {
+    match (taken, finish(traces, names, sink)) {
+        (Ok(_), finished) => finished.map(|(result, mut report)| {
             count_left_out(&mut report, &left);
-            report
+            (result, report)
         }),
         (Err(Diagnostics(mut found)), finished) => {
             found.extend(finished.err().into_iter().flat_map(|Diagnostics(more)| more));

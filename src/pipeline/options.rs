@@ -76,6 +76,9 @@ pub struct Options<'r> {
     pub keep_matches: Keep,
     /// How busy processors were measured to be while the traces were recorded, for the model that is made of them.
     pub utilisation: Vec<Series>,
+    /// Up to how many spans the sub-model keeps, so that operations whose spans lie in several files become whole where sub-models merge;
+    /// none where the sub-model is not to be saved.
+    pub keep_spans: Option<usize>,
     /// Rules of the user's beside the shipped ones; loaded when traces turn out to need templates.
     pub rules: Option<RuleLoader<'r>>,
 }
@@ -109,6 +112,7 @@ impl Default for Options<'_> {
             threads: 1,
             keep_matches: Keep::Nothing,
             utilisation: Vec::new(),
+            keep_spans: None,
             rules: None,
         }
     }
@@ -125,6 +129,7 @@ impl fmt::Debug for Options<'_> {
             .field("threads", &self.threads)
             .field("keep_matches", &self.keep_matches)
             .field("utilisation", &self.utilisation.len())
+            .field("keep_spans", &self.keep_spans)
             .field("rules", &self.rules.is_some())
             .finish()
     }

@@ -4,10 +4,12 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::lqn::saved::{Kept, Made};
 use crate::pipeline::input::{Input, Reader};
+use crate::pipeline::kept::{Division, Joining, divide};
 use crate::pipeline::listener::{Listener, Meter};
-use crate::pipeline::messages::{self, Opened};
-use crate::pipeline::operations::read_operations;
+use crate::pipeline::messages::{self, First, Opened};
+use crate::pipeline::operations::read_recording;
 use crate::pipeline::options::{Analysis, Keep, Options};
 use crate::pipeline::rule_findings::about_the_users;
 use crate::same::Record;
@@ -32,6 +34,8 @@ pub struct Reduced {
     pub samples: Option<Samples>,
     /// The interactions, where the traces have no dye, or none was wanted.
     pub interactions: Option<Interactions>,
+    /// The recordings that the sub-model keeps, where that was asked for.
+    pub kept: Option<Kept>,
 }
 
 /// Interactions that were recognised from messages.
@@ -94,6 +98,22 @@ impl Sink for Watch<'_, '_> {
     }
 }
 
+/// Passes operations on, and those of which nothing is kept also to a reducer of their own.
+struct Both<'w, 'v, 'r> {
+    watch: &'v mut Watch<'w, 'r>,
+    closed: Reducer<'r>,
+    native: bool,
+}
+
+impl Sink for Both<'_, '_, '_> {
+    fn operation(&mut self, names: &TraceNames, operation: Operation) -> ControlFlow<()> {
+        self.native &= operation.origins == Origins::Lines;
+        // What is wrong with it, the other says.
+        let _ = self.closed.operation(names, operation.clone());
+        self.watch.operation(names, operation)
+    }
+}
+
 /// Reduces traces, the first of which may be open already, and tells what was left out on the way.
 ///
 /// # Errors
@@ -104,18 +124,118 @@ pub fn reduce(
     options: &Options,
     listener: &mut dyn Listener,
 ) -> Result<Reduced, Diagnostics> {
+    reduce_joining(inputs, first, Joining::default(), options, listener)
+}
+
+/// The same with what saved sub-models hold: operations that have spans in several of them, or in the traces, are put together.
+///
+/// # Errors
+/// As [`reduce`]; sub-models that do not go together.
+pub fn reduce_joining(
+    inputs: &[Input],
+    first: Option<Reader>,
+    mut joining: Joining,
+    options: &Options,
+    listener: &mut dyn Listener,
+) -> Result<Reduced, Diagnostics> {
     let progress = listener.reading(inputs);
     let wanted = options.analysis == Some(Analysis::Messages);
     let first = match messages::open(inputs, first, &options.reading, wanted, &progress)? {
         Opened::Operations(first) => first,
         Opened::Messages(sources, why) => {
             messages::check_arguments(options)?;
-            return messages::reduce(sources, &why, options, listener);
+            let mut reduced = messages::reduce(sources, &why, options, listener)?;
+            if !joining.is_empty() {
+                joining.tell_twice(inputs, &reduced.reduction.submodel, listener);
+                let given = join(joining, options, listener)?;
+                let own = std::mem::replace(&mut reduced.reduction.submodel, given.reduction.submodel);
+                reduced.reduction.submodel.merge(&own);
+                reduced.kept = given.kept;
+                if let Some(kept) = &mut reduced.kept {
+                    kept.closed.merge(&own);
+                }
+            }
+            return Ok(reduced);
         }
     };
-    reduce_operations(&progress, options, listener, |names, sink| {
-        read_operations(inputs, first, &options.reading, &progress, names, sink)
-    })
+    reduce_recording((inputs, first), joining, &progress, options, listener)
+}
+
+/// Puts together what saved sub-models hold.
+///
+/// # Errors
+/// Where they do not go together.
+pub fn join(joining: Joining, options: &Options, listener: &mut dyn Listener) -> Result<Reduced, Diagnostics> {
+    if joining.has_several() {
+        return reduce_recording((&[], None), joining, &(Arc::new(()) as _), options, listener);
+    }
+    joining.tell_late(&[], listener);
+    let (submodel, kept) = joining.only();
+    let kept = kept.filter(|_| options.keep_spans.is_some());
+    let reduction = Reduction { submodel, ..Reduction::default() };
+    let merge = options.merge.label().to_owned();
+    Ok(Reduced { reduction, reading: ReadReport::default(), merge, samples: None, interactions: None, kept })
+}
+
+/// Reduces traces together with the spans that sub-models keep.
+fn reduce_recording(
+    (inputs, first): (&[Input], First),
+    mut joining: Joining,
+    progress: &Arc<dyn Meter>,
+    options: &Options,
+    listener: &mut dyn Listener,
+) -> Result<Reduced, Diagnostics> {
+    let reading = joining.reading(&options.reading)?;
+    let options = &Options { reading, ..options.clone() };
+    let mut kept = None;
+    let mut reduced = reduce_with(progress, options, listener, |rules, names, watch, listener| {
+        let before = joining.spans(rules, names)?;
+        joining.tell_late(&before, listener);
+        let (inputs, reading) = ((inputs, first), &options.reading);
+        let before = before.into_iter().map(|(_, spans)| spans).collect();
+        let Some(most) = options.keep_spans else {
+            let (recording, mut report) = read_recording(inputs, reading, progress, before, names, watch)?;
+            report.merge(recording.operations(names, watch));
+            return Ok(report);
+        };
+        let mut both = Both { watch, closed: Reducer::new(rules, reduce_options(options)), native: true };
+        let (recording, mut report) = read_recording(inputs, reading, progress, before, names, &mut both)?;
+        let Both { watch, mut closed, mut native } = both;
+        if !recording.is_empty() {
+            let made = Made { rules: rules.digest(), group: reading.grouping.patterns(), sampling: reading.sampling };
+            let Division { kept: mut own, others } = divide(&recording, most, made, names, listener);
+            if let Some(others) = others {
+                native &= others.is_empty();
+                others.operations(names, &mut closed);
+            }
+            own.closed = closed.finish(names).map(|reduction| reduction.submodel).unwrap_or_default();
+            own.closed.concurrent |= !native;
+            kept = Some(own);
+        }
+        report.merge(recording.operations(names, watch));
+        Ok(report)
+    })?;
+    if !inputs.is_empty() {
+        joining.tell_twice(inputs, &reduced.reduction.submodel, listener);
+    }
+    reduced.reduction.submodel.merge(&joining.closed);
+    reduced.kept = kept.map(|mut kept| {
+        kept.closed.merge(&joining.closed);
+        kept.closed_traces.merge(&joining.closed_traces);
+        kept
+    });
+    Ok(reduced)
+}
+
+fn reduce_options(options: &Options) -> ReduceOptions {
+    ReduceOptions {
+        merge: options.merge,
+        engine: options.engine,
+        policy: Policy { strict: options.reading.strict },
+        threads: options.threads,
+        keep_matches: options.keep_matches != Keep::Nothing,
+        keep_bindings: options.keep_matches == Keep::Bindings,
+    }
 }
 
 /// Reduces operations as some reader gives them out.
@@ -128,23 +248,30 @@ pub fn reduce_operations(
     listener: &mut dyn Listener,
     read: impl FnOnce(&mut TraceNames, &mut dyn Sink) -> Result<ReadReport, Diagnostics>,
 ) -> Result<Reduced, Diagnostics> {
+    reduce_with(progress, options, listener, |_, names, watch, _| read(names, watch))
+}
+
+/// The same for readers that look at the rules, or tell of something.
+fn reduce_with(
+    progress: &Arc<dyn Meter>,
+    options: &Options,
+    listener: &mut dyn Listener,
+    read: impl for<'r> FnOnce(
+        &'r Rules,
+        &mut TraceNames,
+        &mut Watch<'_, 'r>,
+        &mut dyn Listener,
+    ) -> Result<ReadReport, Diagnostics>,
+) -> Result<Reduced, Diagnostics> {
     messages::check_dyed(options)?;
     let rules = rules(options, listener)?;
     listener.findings(&about_the_users(&rules));
-    let reduce_options = ReduceOptions {
-        merge: options.merge,
-        engine: options.engine,
-        policy: Policy { strict: options.reading.strict },
-        threads: options.threads,
-        keep_matches: options.keep_matches != Keep::Nothing,
-        keep_bindings: options.keep_matches == Keep::Bindings,
-    };
     let mut names = TraceNames::new();
-    let mut reducer = Reducer::new(&rules, reduce_options);
+    let mut reducer = Reducer::new(&rules, reduce_options(options));
     let mut watch =
         Watch { reducer: &mut reducer, progress: Arc::clone(progress), native: true, samples: Vec::new(), attempts: 0 };
     let mut errors: Vec<Diagnostic> = Vec::new();
-    let report = read(&mut names, &mut watch).unwrap_or_else(|Diagnostics(found)| {
+    let report = read(&rules, &mut names, &mut watch, listener).unwrap_or_else(|Diagnostics(found)| {
         errors.extend(found);
         ReadReport::default()
     });
@@ -164,7 +291,7 @@ pub fn reduce_operations(
     reduction.submodel.concurrent |= !native;
     let merge = options.merge.label().to_owned();
     let samples = Some(Samples { operations: samples, names, rules });
-    Ok(Reduced { reduction, reading: report, merge, samples, interactions: None })
+    Ok(Reduced { reduction, reading: report, merge, samples, interactions: None, kept: None })
 }
 
 /// Tells what was left out: the first findings of each kind, and figures.

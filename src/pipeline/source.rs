@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::diagnostic::{Diagnostic, Diagnostics, Place, Severity};
-use crate::lqn::submodel::SubModel;
+use crate::lqn::saved::Kept;
+use crate::lqn::submodel::{EntryMerge, SubModel};
 use crate::lqn::{self, EntryId, Language, Loaded, Model, Multiplicity, Places, lint, saved};
 use crate::model::parameter::Subject;
 use crate::model::utilisation::{self, Busy, Series};
@@ -15,9 +16,8 @@ use crate::pipeline::listener::Listener;
 use crate::pipeline::options::Options;
 use crate::pipeline::reduce::{self, Reduced};
 use crate::pipeline::submodels::{self, Saved};
-use crate::tlc::Reduction;
+use crate::trace;
 use crate::trace::spans::Grouping;
-use crate::trace::{self, ReadReport};
 
 /// How many findings on the making of a model are shown.
 const SHOWN: usize = 10;
@@ -254,21 +254,16 @@ fn submodel_or_model(files: &[Input], options: &Options, listener: &mut dyn List
     if saved.is_empty() {
         return Ok(Found::SubModel(Box::new(reduce::reduce(&traces, first, options, listener)?)));
     }
-    let mut given = submodels::load(saved, listener)?;
+    let given = submodels::load(saved, listener)?;
     if traces.is_empty() {
-        let submodels::Given { submodel, merge, .. } = given;
-        let reduction = Reduction { submodel, ..Reduction::default() };
-        let reduced = Reduced { reduction, reading: ReadReport::default(), merge, samples: None, interactions: None };
+        // Operations that are put together have entries as those that were.
+        let mut options = options.clone();
+        options.merge = EntryMerge::of_label(&given.merge).unwrap_or(options.merge);
+        let reduced = Reduced { merge: given.merge, ..reduce::join(given.joining, &options, listener)? };
         return Ok(Found::SubModel(Box::new(reduced)));
     }
     submodels::check_merge(&given, options.merge.label())?;
-    let named = if let [trace] = &*traces { Arc::clone(trace.name()) } else { "the traces".into() };
-    let mut reduced = reduce::reduce(&traces, first, options, listener)?;
-    if let Some(finding) = given.seen.take_in(&named, &reduced.reduction.submodel) {
-        listener.findings(&[finding]);
-    }
-    reduced.reduction.submodel.merge(&given.submodel);
-    Ok(Found::SubModel(Box::new(reduced)))
+    Ok(Found::SubModel(Box::new(reduce::reduce_joining(&traces, first, given.joining, options, listener)?)))
 }
 
 /// What files come to before any configuration.
@@ -306,14 +301,31 @@ fn refuse_models(files: &[Input]) -> Result<(), Diagnostics> {
         .into())
 }
 
-/// The sub-model of traces, or of saved sub-models, and how its entries were merged.
-pub fn submodel(
-    files: &[Input],
-    options: &Options,
-    listener: &mut dyn Listener,
-) -> Result<(SubModel, String), Diagnostics> {
+/// What traces or saved sub-models come to.
+#[non_exhaustive]
+pub struct Summed {
+    /// Their sub-model.
+    pub submodel: SubModel,
+    /// How its entries were merged.
+    pub merge: String,
+    /// The recordings that it keeps, where that was asked for.
+    pub kept: Option<Kept>,
+}
+
+impl Summed {
+    /// As a file.
+    pub fn saved(&self) -> String {
+        saved::write_keeping(&self.submodel, &self.merge, self.kept.as_ref())
+    }
+}
+
+/// The sub-model of traces, or of saved sub-models.
+pub fn submodel(files: &[Input], options: &Options, listener: &mut dyn Listener) -> Result<Summed, Diagnostics> {
     match submodel_or_model(files, options, listener)? {
-        Found::SubModel(reduced) => Ok((reduced.reduction.submodel, reduced.merge)),
+        Found::SubModel(reduced) => {
+            let Reduced { reduction, merge, kept, .. } = *reduced;
+            Ok(Summed { submodel: reduction.submodel, merge, kept })
+        }
         Found::Model(file, _) => {
             let message = "a complete model stands where traces or sub-models are needed";
             Err(Diagnostic::error(codes::ARGUMENTS, Place::File { file: Arc::clone(file.name()) }, message).into())

@@ -9,26 +9,25 @@ use crate::lqn::submodel::{SubModel, Witness};
 use crate::model;
 use crate::pipeline::codes;
 use crate::pipeline::input::{Input, Reader, read_text};
+use crate::pipeline::kept::Joining;
 use crate::pipeline::listener::Listener;
 
-/// Sub-models of several files as one.
+/// Sub-models of several files.
 pub struct Given {
-    /// Their sum.
-    pub submodel: SubModel,
+    /// What they hold.
+    pub joining: Joining,
     /// How their entries were merged.
     pub merge: String,
-    /// What they have seen.
-    pub seen: Seen,
 }
 
 /// A saved sub-model, which may be open already.
 pub type Saved = (Input, Option<Reader>);
 
-/// Reads sub-models and merges them.
+/// Reads sub-models.
 pub fn load(files: Vec<Saved>, listener: &mut dyn Listener) -> Result<Given, Diagnostics> {
-    let mut given: Option<Given> = None;
+    let mut merge: Option<String> = None;
+    let mut joining = Joining::default();
     let mut errors: Vec<Diagnostic> = Vec::new();
-    let mut seen = Seen::default();
     for (file, open) in files {
         let name = Arc::clone(file.name());
         let text = match open {
@@ -48,23 +47,25 @@ pub fn load(files: Vec<Saved>, listener: &mut dyn Listener) -> Result<Given, Dia
             continue;
         }
         listener.source(Arc::clone(&name), Arc::clone(&text));
-        let parsed = saved::parse(&name, &text);
-        if let Ok((submodel, _)) = &parsed
-            && let Some(finding) = seen.take_in(&name, submodel)
-        {
-            listener.findings(&[finding]);
-        }
-        match (parsed, &mut given) {
-            (Err(Diagnostics(found)), _) => errors.extend(found),
-            (Ok((submodel, merge)), None) => given = Some(Given { submodel, merge, seen: Seen::default() }),
-            (Ok((_, merge)), Some(own)) if own.merge != merge => {
-                errors.push(other_merge(Place::File { file: name }, &merge, &own.merge, "those before"));
+        let (submodel, own, kept) = match saved::parse_keeping(&name, &text) {
+            Ok(parsed) => parsed,
+            Err(Diagnostics(found)) => {
+                errors.extend(found);
+                continue;
             }
-            (Ok((submodel, _)), Some(own)) => own.submodel.merge(&submodel),
+        };
+        match &merge {
+            Some(merge) if *merge != own => {
+                errors.push(other_merge(Place::File { file: name }, &own, merge, "those before"));
+                continue;
+            }
+            Some(_) => {}
+            None => merge = Some(own),
         }
+        joining.take(&name, &submodel, kept, listener);
     }
-    match given {
-        Some(given) if errors.is_empty() => Ok(Given { seen, ..given }),
+    match merge {
+        Some(merge) if errors.is_empty() => Ok(Given { joining, merge }),
         _ => Err(Diagnostics(errors)),
     }
 }

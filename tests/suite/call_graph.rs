@@ -547,8 +547,7 @@ fn operations(records: &str) -> (TraceNames, Vec<Operation>) {
 /// The sub-model of files, as it is saved.
 fn saved(files: &[Input]) -> String {
     let mut findings = Vec::new();
-    let (submodel, merge) = pipeline::submodel(files, &Options::default(), &mut findings).expect("records");
-    dyelog::lqn::saved::write(&submodel, &merge)
+    pipeline::submodel(files, &Options::default(), &mut findings).expect("records").saved()
 }
 
 proptest! {

@@ -28,6 +28,7 @@ mod generator;
 mod golden;
 mod house;
 mod join;
+mod join_files;
 mod law;
 mod lints;
 mod lost;

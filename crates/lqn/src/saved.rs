@@ -4,7 +4,10 @@
 //! reducing all their traces at once. Sums of times are whole femtoseconds, written as strings of digits, since numbers of
 //! JSON are commonly read with 53 bits. The text depends on nothing but what the sub-model means: entries stand in
 //! canonical order, everything else by name or number.
+//!
+//! A file may keep the recordings that its operations are from ([`Kept`]). Those who know nothing of these take the sums as they are.
 
+mod kept;
 mod read;
 mod sketch;
 mod stays;
@@ -15,12 +18,14 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::saved::kept::KeptShape;
 use crate::saved::stays::StaysShape;
 use crate::saved::timing::{CallShape, PairShape};
 use crate::submodel::RequestKind;
 
-pub use read::parse;
-pub use write::write;
+pub use kept::{Kept, Made, Sample};
+pub use read::{parse, parse_keeping};
+pub use write::{write, write_keeping};
 
 /// The version that is read and written.
 pub const VERSION: u32 = 1;
@@ -43,6 +48,8 @@ struct Document {
     deployment: Option<DeploymentShape>,
     scenarios: Vec<ScenarioShape>,
     entries: Vec<EntryShape>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    kept: Option<KeptShape>,
 }
 
 /// Instances of tasks; `cut` is the least digest of those that were left out.

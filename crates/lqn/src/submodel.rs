@@ -78,6 +78,11 @@ impl EntryMerge {
             Self::None => "none",
         }
     }
+
+    /// The way of that name.
+    pub fn of_label(label: &str) -> Option<Self> {
+        [Self::Name, Self::Structure, Self::None].into_iter().find(|merge| merge.label() == label)
+    }
 }
 
 /// Index of an entry in [`SubModel::entries`].

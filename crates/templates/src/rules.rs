@@ -15,6 +15,7 @@ use dyelog_datalog::check::Bodies;
 use dyelog_datalog::eval::CompiledRules;
 use dyelog_datalog::{self as datalog, syntax};
 use dyelog_diagnostic::{Code, Diagnostic, Diagnostics, Severity};
+use dyelog_lqn::digest::Digest;
 
 /// The shipped rule files, by the names under which `use` finds them.
 pub const SHIPPED: [(&str, &str); 11] = dyelog_rules::TEMPLATES;
@@ -136,6 +137,13 @@ impl Rules {
         };
         let code = TemplateProgram::of(&plans, &by_kind);
         Ok(Self { program, plans, by_kind, code, warnings: findings, default_only, relations })
+    }
+
+    /// A digest of their text, in hexadecimal digits: rules of one digest recognise the same.
+    pub fn digest(&self) -> String {
+        let files = self.program.files.iter().filter(|file| &*file.name != ROOT);
+        let digest = files.fold(Digest::of(0), |digest, file| digest.text(&file.text));
+        format!("{:016x}", digest.short())
     }
 
     /// The program.

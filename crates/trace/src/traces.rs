@@ -7,6 +7,7 @@ use crate::read::{OpenTrace, ReadOptions, ReadReport, Sink, cut_off, mixed};
 use crate::spans::SpanFiles;
 use crate::spans::formats::{self, Piece};
 use crate::spans::model::Spans;
+use crate::spans::recording::Recording;
 use crate::{Format, Operation, TraceNames, angio, calls};
 use dyelog_callgraph::Input;
 use dyelog_diagnostic::Diagnostics;
@@ -62,11 +63,28 @@ impl<'r> Traces<'r> {
     ///
     /// # Errors
     /// As [`read`](crate::read()).
-    pub fn finish(mut self, names: &mut TraceNames, sink: &mut dyn Sink) -> Result<ReadReport, Diagnostics> {
-        self.join_pieces(names, sink)?;
-        let Self { spans, mut report, .. } = self;
-        report.merge(spans.operations(names, sink));
+    pub fn finish(self, names: &mut TraceNames, sink: &mut dyn Sink) -> Result<ReadReport, Diagnostics> {
+        let (recording, mut report) = self.recording(names, sink)?;
+        report.merge(recording.operations(names, sink));
         Ok(report)
+    }
+
+    /// Takes in spans that were read before.
+    pub fn append(&mut self, spans: Spans) {
+        self.spans.append(spans);
+    }
+
+    /// Gives out the operations of what is no span, that were not complete before; the spans stay as they were read.
+    ///
+    /// # Errors
+    /// As [`read`](crate::read()).
+    pub fn recording(
+        mut self,
+        names: &mut TraceNames,
+        sink: &mut dyn Sink,
+    ) -> Result<(Recording, ReadReport), Diagnostics> {
+        self.join_pieces(names, sink)?;
+        Ok((self.spans.recording(), self.report))
     }
 
     /// The spans as they were recorded, before anything is made of them, with what was kept.

@@ -6,7 +6,7 @@ use rustc_hash::FxHashSet;
 
 use super::write::digits;
 use super::{
-    BlockShape, BranchShape, DeploymentShape, Document, EntryShape, IdsShape, MOST, MOST_SQUARES, MomentsShape,
+    BlockShape, BranchShape, DeploymentShape, Document, EntryShape, IdsShape, Kept, MOST, MOST_SQUARES, MomentsShape,
     StartsShape, VERSION, WorkShape,
 };
 use crate::codes;
@@ -24,6 +24,14 @@ use dyelog_diagnostic::{Diagnostic, Diagnostics, Place};
 /// # Errors
 /// The first place at which the text is no JSON of that shape, or everything in it that cannot be.
 pub fn parse(name: &Arc<str>, text: &str) -> Result<(SubModel, String), Diagnostics> {
+    parse_keeping(name, text).map(|(sub, merge, _)| (sub, merge))
+}
+
+/// The same with the recordings that the file keeps.
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_keeping(name: &Arc<str>, text: &str) -> Result<(SubModel, String, Option<Kept>), Diagnostics> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let document: Document = serde_json::from_str(text).map_err(|error| misshapen(name, text, &error))?;
     if document.version != VERSION {
@@ -31,7 +39,8 @@ pub fn parse(name: &Arc<str>, text: &str) -> Result<(SubModel, String), Diagnost
     }
     let mut reader = Reader { file: name, findings: Vec::new() };
     let sub = reader.document(&document);
-    if reader.findings.is_empty() { Ok((sub, document.merge)) } else { Err(Diagnostics(reader.findings)) }
+    let kept = document.kept.as_ref().map(|kept| kept.read(&document.merge, &mut reader));
+    if reader.findings.is_empty() { Ok((sub, document.merge, kept)) } else { Err(Diagnostics(reader.findings)) }
 }
 
 fn misshapen(name: &Arc<str>, text: &str, error: &serde_json::Error) -> Diagnostics {
@@ -125,7 +134,7 @@ impl Reader<'_> {
         })
     }
 
-    fn document(&mut self, document: &Document) -> SubModel {
+    pub(super) fn document(&mut self, document: &Document) -> SubModel {
         let mut sub = SubModel::new();
         sub.concurrent = document.concurrent;
         sub.set_aside = self.count(document.set_aside, MOST, "set_aside");

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::kept::{Kept, KeptShape};
 use super::stays::StaysShape;
 use super::timing;
 use super::{
@@ -18,6 +19,18 @@ use crate::submodel::{
 
 /// Writes a sub-model; `merge` says how its entries were merged, since files of different ways do not go together.
 pub fn write(sub: &SubModel, merge: &str) -> String {
+    write_keeping(sub, merge, None)
+}
+
+/// The same with recordings that are kept.
+pub fn write_keeping(sub: &SubModel, merge: &str, kept: Option<&Kept>) -> String {
+    // Strings, numbers and lists have nothing that JSON could not hold.
+    let mut text = serde_json::to_string_pretty(&document(sub, merge, kept)).unwrap_or_default();
+    text.push('\n');
+    text
+}
+
+pub(super) fn document(sub: &SubModel, merge: &str, kept: Option<&Kept>) -> Document {
     let order = sub.canonical_order();
     let mut numbers = vec![0_u32; order.len()];
     for (number, index) in order.iter().enumerate() {
@@ -55,7 +68,7 @@ pub fn write(sub: &SubModel, merge: &str) -> String {
         .collect();
     scenarios.sort_by(|left, right| left.name.cmp(&right.name));
     let entries = order.iter().map(|index| entry_shape(sub, sub.entry(*index), &numbers)).collect();
-    let document = Document {
+    Document {
         version: VERSION,
         merge: merge.to_owned(),
         concurrent: sub.concurrent,
@@ -64,11 +77,8 @@ pub fn write(sub: &SubModel, merge: &str) -> String {
         deployment: DeploymentShape::of(sub),
         scenarios,
         entries,
-    };
-    // Strings, numbers and lists have nothing that JSON could not hold.
-    let mut text = serde_json::to_string_pretty(&document).unwrap_or_default();
-    text.push('\n');
-    text
+        kept: kept.map(|kept| KeptShape::of(kept, merge)),
+    }
 }
 
 fn entry_shape(sub: &SubModel, entry: &EntryTotal, numbers: &[u32]) -> EntryShape {

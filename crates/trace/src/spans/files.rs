@@ -10,6 +10,7 @@ use std::sync::Arc;
 use crate::spans::builder::Builder;
 use crate::spans::formats::{Piece, SpanFormat};
 use crate::spans::model::Spans;
+use crate::spans::recording::Recording;
 use crate::spans::{SpanOptions, pipeline};
 use crate::{ReadReport, Sink, TraceNames, Wanted, codes};
 use dyelog_diagnostic::{Diagnostic, Diagnostics, Place};
@@ -79,6 +80,16 @@ impl SpanFiles {
     /// The spans of all files, as they were recorded.
     pub(crate) fn recorded(self) -> Spans {
         self.spans
+    }
+
+    /// The same with how operations are to be made of them.
+    pub(crate) fn recording(self) -> Recording {
+        Recording::new(self.spans, self.options)
+    }
+
+    /// Takes in spans that were read before.
+    pub(crate) fn append(&mut self, spans: Spans) {
+        self.spans.append(spans);
     }
 
     /// Gives out the operations that the spans of all files form, in the order of their start.

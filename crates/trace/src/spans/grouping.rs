@@ -68,6 +68,17 @@ impl Grouping {
 }
 
 impl Grouping {
+    /// The patterns from which [`Grouping::of_patterns`] makes it.
+    pub fn patterns(&self) -> Vec<String> {
+        let (patterns, others): (&[NamePattern], bool) = match self {
+            Self::Identifiers => (&[], true),
+            Self::Off => (&[], false),
+            Self::Patterns { patterns, others } => (patterns, *others),
+        };
+        let none = (!others).then(|| NONE.to_owned());
+        patterns.iter().map(|pattern| pattern.text.to_string()).chain(none).collect()
+    }
+
     /// What a name becomes where no route is recorded.
     pub fn name<'n>(&self, name: &'n str) -> Cow<'n, str> {
         let own = if *self == Self::Off { None } else { grouped(name, "", self) };

@@ -34,6 +34,7 @@ pub(crate) mod pieces;
 mod pipeline;
 mod placement;
 pub mod plan;
+pub mod recording;
 mod restore;
 mod sampling;
 pub mod skew;

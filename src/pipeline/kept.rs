@@ -1,0 +1,220 @@
+//! Recordings that sub-models keep: spans that wait for those of other files.
+//!
+//! Which spans an operation has is known when all files are there. A sub-model of one file keeps its spans for that, up to a bound; what
+//! saved sub-models keep is read as if it stood in the traces themselves, and reduced together. Beyond the bound operations that look whole
+//! are summed up for good, and only those wait that lack spans.
+
+use std::sync::Arc;
+
+use crate::diagnostic::{Diagnostic, Diagnostics, Place, Severity};
+use crate::lqn::saved::{Kept, Made, Sample};
+use crate::lqn::submodel::SubModel;
+use crate::model;
+use crate::pipeline::codes;
+use crate::pipeline::input::Input;
+use crate::pipeline::listener::Listener;
+use crate::pipeline::options::Reading;
+use crate::pipeline::submodels::Seen;
+use crate::tlc::Rules;
+use crate::trace::TraceNames;
+use crate::trace::spans::Grouping;
+use crate::trace::spans::model::Spans;
+use crate::trace::spans::recording::{Recording, digests};
+
+/// Bytes for each span that may be kept, names of services and operations among them.
+const BYTES: usize = 64;
+/// Bytes for names, however few the spans.
+const NAMES: usize = 1 << 20;
+
+/// What saved sub-models hold, before it is put together.
+#[derive(Default)]
+pub struct Joining {
+    /// The sums of all of them.
+    pub submodel: SubModel,
+    /// The sums of all operations of which nothing is kept.
+    pub closed: SubModel,
+    /// Traces that these are from.
+    pub closed_traces: Sample,
+    /// Some of the operations of which nothing is kept.
+    pub seen: Seen,
+    /// What the files keep.
+    pub kept: Vec<(Arc<str>, Kept)>,
+}
+
+impl Joining {
+    /// Takes in a file. Tells of operations of which nothing is kept, and that are in another one, too: the others count once.
+    pub fn take(&mut self, file: &Arc<str>, submodel: &SubModel, kept: Option<Kept>, listener: &mut dyn Listener) {
+        let summed_up = kept.as_ref().map_or(submodel, |kept| &kept.closed);
+        listener.findings(self.seen.take_in(file, summed_up).as_slice());
+        self.submodel.merge(submodel);
+        match kept {
+            Some(mut kept) => {
+                self.closed.merge(&std::mem::take(&mut kept.closed));
+                self.closed_traces.merge(&kept.closed_traces);
+                self.kept.push((Arc::clone(file), kept));
+            }
+            None => self.closed.merge(submodel),
+        }
+    }
+
+    /// Whether operations may have spans in several of them.
+    pub fn has_several(&self) -> bool {
+        self.kept.iter().filter(|(_, kept)| kept.spans > 0).count() > 1
+    }
+
+    /// Whether there is nothing in it.
+    pub fn is_empty(&self) -> bool {
+        self.submodel.entries().is_empty() && self.submodel.scenarios.is_empty() && self.submodel.set_aside == 0
+    }
+
+    /// What is kept of one file or none, as it is.
+    pub fn only(self) -> (SubModel, Option<Kept>) {
+        let Self { submodel, closed, closed_traces, mut kept, .. } = self;
+        kept.sort_by_key(|(_, kept)| std::cmp::Reverse(kept.spans));
+        let kept = kept.into_iter().next().map(|(_, kept)| Kept { closed, closed_traces, ..kept });
+        (submodel, kept)
+    }
+
+    /// How the recordings are to be read: as they were.
+    ///
+    /// # Errors
+    /// Where files differ in that, or from what is asked for.
+    pub fn reading(&self, asked: &Reading) -> Result<Reading, Diagnostics> {
+        let mut reading = asked.clone();
+        let Some((first, kept)) = self.kept.first() else { return Ok(reading) };
+        let made = &kept.made;
+        if let Some((file, _)) =
+            self.kept.iter().find(|(_, other)| (&other.made.group, other.made.sampling) != (&made.group, made.sampling))
+        {
+            let message = format!("its spans were read with other `--group` or `--sampling` than those of `{first}`");
+            return Err(refused(file, &message).into());
+        }
+        if reading.grouping == Grouping::default() {
+            reading.grouping = Grouping::of_patterns(&made.group).map_err(|why| refused(first, &why))?;
+        } else if reading.grouping.patterns() != made.group {
+            return Err(refused(first, "its spans were read with another `--group`").into());
+        }
+        if reading.sampling.is_some() && reading.sampling != made.sampling {
+            return Err(refused(first, "its spans were read with another `--sampling`").into());
+        }
+        reading.sampling = made.sampling;
+        Ok(reading)
+    }
+
+    /// The spans that are kept, each with the number of their file.
+    ///
+    /// # Errors
+    /// Where a file was made with other rules, or what it keeps cannot be read.
+    pub fn spans(&self, rules: &Rules, names: &mut TraceNames) -> Result<Vec<(usize, Spans)>, Diagnostics> {
+        let digest = rules.digest();
+        let files = self.kept.iter().enumerate().filter(|(_, (_, kept))| kept.spans > 0);
+        Diagnostics::gather(files.map(|(number, (file, kept))| {
+            if kept.made.rules != digest {
+                let finding =
+                    refused(file, "its operations are to be joined with others, and were recognised by other rules");
+                return Err(finding.with_hint("give the same `--rules` again").into());
+            }
+            let spans = Recording::decoded(&kept.recording, &mut names.names)
+                .filter(|spans| spans.spans.len() as u64 == kept.spans)
+                .ok_or_else(|| refused(file, "the spans that it keeps cannot be read"))?;
+            Ok::<_, Diagnostics>((number, spans))
+        }))
+    }
+
+    /// Tells of operations of which nothing is kept, and that traces have, too.
+    pub fn tell_twice(&mut self, traces: &[Input], submodel: &SubModel, listener: &mut dyn Listener) {
+        let named = if let [trace] = traces { Arc::clone(trace.name()) } else { "the traces".into() };
+        listener.findings(self.seen.take_in(&named, submodel).as_slice());
+    }
+
+    /// Tells of traces that were summed up for good in one file and have spans in another, too.
+    pub fn tell_late(&self, spans: &[(usize, Spans)], listener: &mut dyn Listener) {
+        if self.kept.iter().all(|(_, kept)| kept.closed_traces.count == 0) {
+            return;
+        }
+        let traces: Vec<_> = spans.iter().map(|(number, spans)| (*number, digests(spans))).collect();
+        for (number, (file, kept)) in self.kept.iter().enumerate() {
+            let closed = &kept.closed_traces;
+            for (other, traces) in traces.iter().filter(|(other, _)| *other != number) {
+                let late = traces.iter().filter(|trace| closed.has(**trace)).count();
+                tell_late(file, &self.kept[*other].0, late as f64 * closed.each(), false, listener);
+            }
+        }
+        for (number, (file, kept)) in self.kept.iter().enumerate() {
+            for (other, more) in &self.kept[..number] {
+                let (own, its) = (&kept.closed_traces, &more.closed_traces);
+                let twice = own.least().iter().filter(|trace| its.has(**trace)).count();
+                tell_late(file, other, twice as f64 * own.each().max(its.each()), true, listener);
+            }
+        }
+    }
+}
+
+fn tell_late(file: &Arc<str>, other: &str, count: f64, both: bool, listener: &mut dyn Listener) {
+    if count < 1.0 {
+        return;
+    }
+    let place = Place::File { file: Arc::clone(file) };
+    let what = if both { "summed up there, too" } else { "in spans that came later" };
+    let message = format!("of about {count:.0} of its operations `{other}` has more, {what}");
+    let finding = Diagnostic::warning(model::codes::SUMMED_UP, place, message)
+        .with_note("both count: as parts of operations, or twice")
+        .with_hint("a greater `--keep-spans` keeps the spans of both until they are joined");
+    listener.findings(&[finding]);
+}
+
+fn refused(file: &Arc<str>, message: &str) -> Diagnostic {
+    Diagnostic::error(codes::ARGUMENTS, Place::File { file: Arc::clone(file) }, message)
+}
+
+/// What is kept of a recording, and what is not.
+pub struct Division {
+    /// What is kept, without sums.
+    pub kept: Kept,
+    /// The spans that are not.
+    pub others: Option<Recording>,
+}
+
+/// Decides what is kept of a recording: all of it, or, where that is too much, what lacks spans.
+pub fn divide(
+    recording: &Recording,
+    most: usize,
+    made: Made,
+    names: &TraceNames,
+    listener: &mut dyn Listener,
+) -> Division {
+    let most_bytes = most.saturating_mul(BYTES).saturating_add(NAMES);
+    let kept = |part: &Recording| {
+        (part.len() <= most)
+            .then(|| part.encoded(&names.names))
+            .filter(|(_, bytes)| bytes.len() <= most_bytes)
+            .map(|(spans, recording)| Kept { made: made.clone(), spans, recording, ..Kept::default() })
+    };
+    if let Some(kept) = kept(recording) {
+        return Division { kept, others: None };
+    }
+    let parts = recording.clone().parted(most);
+    let (kept, others, left) = match kept(&parts.waiting) {
+        Some(kept) => (kept, parts.others, parts.left),
+        None => {
+            let left = parts.left + parts.waiting.traces().len() as u64;
+            (Kept { made: made.clone(), ..Kept::default() }, recording.clone(), left)
+        }
+    };
+    if most > 0 {
+        let message = format!(
+            "of {} spans the sub-model keeps {}: operations that look whole are summed up for good",
+            recording.len(),
+            kept.spans
+        );
+        let mut finding = Diagnostic::new(Severity::Note, model::codes::SUMMED_UP, Place::Nowhere, message)
+            .with_hint("`--keep-spans` sets how many spans are kept for files that have the rest of an operation");
+        if left > 0 {
+            finding =
+                finding.with_note(format!("{left} traces that lack spans are summed up, too, as parts of operations"));
+        }
+        listener.findings(&[finding]);
+    }
+    let traces = others.traces();
+    Division { kept: Kept { closed_traces: Sample::of(traces.into_iter()), ..kept }, others: Some(others) }
+}
