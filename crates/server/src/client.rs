@@ -66,11 +66,24 @@ impl Client {
         self.ask(&Method::GET, "", &[], "")
     }
 
-    /// What a path below the URL answers to a question.
+    /// What a path below the URL answers to a question, as text.
     ///
     /// # Errors
     /// Why there is no answer, or no good one.
     pub fn ask(&self, method: &Method, path: &str, query: &[(&str, &str)], body: &str) -> Result<String, String> {
+        let answer = self.answer(method, path, query, body)?;
+        String::from_utf8(answer).map_err(|_| "the answer is no text".to_owned())
+    }
+
+    /// What is at a path below the URL.
+    ///
+    /// # Errors
+    /// Why there is no answer, or no good one.
+    pub fn bytes(&self, path: &str, query: &[(&str, &str)]) -> Result<Vec<u8>, String> {
+        self.answer(&Method::GET, path, query, "")
+    }
+
+    fn answer(&self, method: &Method, path: &str, query: &[(&str, &str)], body: &str) -> Result<Vec<u8>, String> {
         let mut url = format!("{}{path}", self.url);
         for (number, (name, value)) in query.iter().enumerate() {
             url.push(if number == 0 { '?' } else { '&' });
@@ -90,15 +103,15 @@ impl Client {
         };
         let mut answer = answer.map_err(|error| words(&error))?;
         let status = answer.status();
-        let text = answer.body_mut().with_config().limit(self.largest).read_to_string();
-        let text = text.map_err(|error| match error {
+        let bytes = answer.body_mut().with_config().limit(self.largest).read_to_vec();
+        let bytes = bytes.map_err(|error| match error {
             Error::BodyExceedsLimit(most) => format!("the answer is larger than {} MiB", most >> 20),
             other => words(&other),
         });
         if status.is_success() {
-            return text;
+            return bytes;
         }
-        let said = text.unwrap_or_default();
+        let said = String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned();
         let why = serde_json::from_str::<Value>(&said).ok().and_then(|said| Some(said["error"].as_str()?.to_owned()));
         match (why, said.lines().next()) {
             (Some(why), _) => Err(why),

@@ -150,6 +150,10 @@ fn traces() -> Vec<Path> {
             json!({ "get": of_period("The sub-model of a period with what metrics tell: rates, and how busy processors were.", ("What was recorded.", content("Recorded")), &[400, 401, 404, 503]) }),
         ),
         (
+            "/v1/period/exemplars",
+            json!({ "get": of_period("A few traces of a period, kept whole: for each entry of its model one that invoked it.", ("A request of OTLP.", json!({ "application/x-protobuf": { "schema": { "type": "string", "format": "binary" } } })), &[400, 401, 404, 503]) }),
+        ),
+        (
             "/v1/period/model",
             json!({ "get": modelled("The model of a period.", ("In the text language of the LQN tool suite.", text_of("text/plain"))) }),
         ),

@@ -111,6 +111,17 @@ fn span(bytes: &[u8]) -> Result<Found<'_>, Malformed> {
     Ok(Ok(SpanBytes { trace, id, parent, start, name, fingerprint: digest.finish(), bytes }))
 }
 
+/// The trace of a span that is known to be sound.
+pub fn trace_of(span: &[u8]) -> Option<u128> {
+    let mut fields = Fields::of(span);
+    while let Ok(Some((number, value))) = fields.next() {
+        if let (1, Value::Bytes(trace)) = (number, value) {
+            return trace.try_into().ok().map(u128::from_be_bytes);
+        }
+    }
+    None
+}
+
 /// Checks a message of which one field holds attributes.
 fn key_values(bytes: &[u8], attributes: u64) -> Result<(), Malformed> {
     let mut fields = Fields::of(bytes);

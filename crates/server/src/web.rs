@@ -38,6 +38,7 @@ pub fn reading(service: Arc<Service>) -> Router {
         .route("/v1/intervals", get(intervals))
         .route("/v1/period", get(submodel))
         .route("/v1/period/recorded", get(recorded))
+        .route("/v1/period/exemplars", get(exemplars))
         .route("/v1/period/model", get(model))
         .route("/v1/period/solution", get(solution))
         .route("/v1/period/report", get(report))
@@ -210,6 +211,12 @@ async fn recorded(State(service): State<Arc<Service>>, Asking(asked): Asking<Ask
     let period = asked.period(&service)?;
     let found = ask(&service, move |store| Recorded::of(store, period)).await?;
     Ok(Json(found.ok_or_else(nothing)?).into_response())
+}
+
+async fn exemplars(State(service): State<Arc<Service>>, Asking(asked): Asking<Asked>) -> Result<Response, Failed> {
+    let period = asked.period(&service)?;
+    let found = ask(&service, move |store| store.exemplars(period.from, period.to)).await?;
+    Ok(([(CONTENT_TYPE, "application/x-protobuf")], found.ok_or_else(nothing)?).into_response())
 }
 
 /// The model of a period, and something made of it.

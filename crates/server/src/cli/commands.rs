@@ -11,25 +11,31 @@ use dyelog_server::service::wall_clock;
 use super::Outcome;
 
 /// Runs a command on sub-models. The program lies beside this one, or where programs lie.
-pub fn run(command: &str, submodels: &[String], utilisation: &str, arguments: &[OsString]) -> Outcome {
+pub fn run(command: &str, inputs: &[impl AsRef<[u8]>], utilisation: &str, arguments: &[OsString]) -> Outcome {
     let folder = env::temp_dir().join(format!("dyelog-period-{}-{}", process::id(), wall_clock()));
     fs::create_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    let outcome = run_in(&folder, command, submodels, utilisation, arguments);
+    let outcome = run_in(&folder, command, inputs, utilisation, arguments);
     // What stays behind in a folder for scratch files does no harm.
     let _ = fs::remove_dir_all(&folder);
     outcome
 }
 
-fn write(path: PathBuf, text: &str) -> Result<PathBuf, String> {
+fn write(path: PathBuf, text: impl AsRef<[u8]>) -> Result<PathBuf, String> {
     fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
     Ok(path)
 }
 
-fn run_in(folder: &Path, command: &str, submodels: &[String], utilisation: &str, arguments: &[OsString]) -> Outcome {
+fn run_in(
+    folder: &Path,
+    command: &str,
+    inputs: &[impl AsRef<[u8]>],
+    utilisation: &str,
+    arguments: &[OsString],
+) -> Outcome {
     let mut files = Vec::new();
-    for (number, submodel) in submodels.iter().enumerate() {
-        let name = if submodels.len() == 1 { "period".to_owned() } else { format!("period-{}", number + 1) };
-        files.push(write(folder.join(name), submodel)?);
+    for (number, input) in inputs.iter().enumerate() {
+        let name = if inputs.len() == 1 { "period".to_owned() } else { format!("period-{}", number + 1) };
+        files.push(write(folder.join(name), input)?);
     }
     if !utilisation.is_empty() {
         files.extend(["--utilisation".into(), write(folder.join("metrics"), utilisation)?]);

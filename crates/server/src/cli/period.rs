@@ -53,6 +53,10 @@ enum Question {
     },
     /// Prints the sub-model of a period, which all commands of `dyelog` read
     Export(Which),
+    /// Prints a few traces of a period, kept whole, as OTLP in its binary form: for each entry of the model one that invoked it
+    Exemplars(Which),
+    /// Explains what of a period's model, by its exemplars: `dyelog explain`
+    Explain(Asked),
     /// Adds saved sub-models to the intervals in which they begin
     Import {
         #[command(flatten)]
@@ -101,13 +105,15 @@ enum Question {
 pub fn run(arguments: &Arguments) -> Outcome {
     match &arguments.question {
         Question::List { which, json } => list(&which.place.intervals(which.ends())?, *json),
-        Question::Export(which) => print(&which.submodel()?),
+        Question::Export(which) => print(which.submodel()?),
+        Question::Exemplars(which) => print(which.exemplars()?),
+        Question::Explain(asked) => commands::run("explain", &[asked.which.exemplars()?], "", &asked.arguments),
         Question::Import { place, files } => {
             files.iter().try_for_each(|file| place.import(file)).map(|()| ExitCode::SUCCESS)
         }
         Question::Delete(which) => delete(which),
         Question::Observed { which, config, json } => {
-            print(&which.place.observed(which.ends(), config.as_deref(), *json)?)
+            print(which.place.observed(which.ends(), config.as_deref(), *json)?)
         }
         Question::Model(asked) => asked.run_metered("model", false),
         Question::Solve(asked) => asked.run_metered("solve", true),
@@ -128,6 +134,15 @@ const NOTHING: &str = "nothing was recorded in this period
 impl Which {
     fn ends(&self) -> Ends<'_> {
         [self.from.as_deref(), self.to.as_deref()]
+    }
+
+    fn exemplars(&self) -> Result<Vec<u8>, String> {
+        match self.place.exemplars(self.ends())?.ok_or(NOTHING)? {
+            none if none.is_empty() => {
+                Err("no trace of this period was kept: it was imported, or its traces are very large".to_owned())
+            }
+            kept => Ok(kept),
+        }
     }
 
     fn submodel(&self) -> Result<String, String> {
@@ -151,8 +166,8 @@ impl Asked {
     }
 }
 
-fn print(text: &str) -> Outcome {
-    match io::stdout().write_all(text.as_bytes()) {
+fn print(text: impl AsRef<[u8]>) -> Outcome {
+    match io::stdout().write_all(text.as_ref()) {
         Ok(()) => Ok(ExitCode::SUCCESS),
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(ExitCode::SUCCESS),
         Err(error) => Err(format!("the output cannot be written: {error}")),
@@ -161,7 +176,7 @@ fn print(text: &str) -> Outcome {
 
 fn list(intervals: &Value, json: bool) -> Outcome {
     if json {
-        return print(&format!("{intervals:#}\n"));
+        return print(format!("{intervals:#}\n"));
     }
     let mut text = format!("{:<20}  {:>8}  {:>10}  {:>10}\n", "start", "seconds", "spans", "bytes");
     for interval in intervals["intervals"].as_array().into_iter().flatten() {
@@ -170,7 +185,7 @@ fn list(intervals: &Value, json: bool) -> Outcome {
         let (seconds, spans, bytes) = (number("seconds"), number("spans"), number("bytes"));
         text.push_str(&format!("{start:<20}  {seconds:>8}  {spans:>10}  {bytes:>10}\n"));
     }
-    print(&text)
+    print(text)
 }
 
 fn delete(which: &Which) -> Outcome {
@@ -178,5 +193,5 @@ fn delete(which: &Which) -> Outcome {
         return Err("say what to delete: `--from` or `--to`".to_owned());
     }
     let deleted = which.place.delete(which.ends())?;
-    print(&format!("deleted {deleted} intervals\n"))
+    print(format!("deleted {deleted} intervals\n"))
 }

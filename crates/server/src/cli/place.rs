@@ -70,7 +70,11 @@ impl Place {
 
     /// Asks a server.
     fn ask(&self, client: &Client, method: &Method, path: &str, ends: Ends<'_>, body: &str) -> Result<String, String> {
-        client.ask(method, path, &query(ends), body).map_err(|why| {
+        self.told(client.ask(method, path, &query(ends), body))
+    }
+
+    fn told<T>(&self, answer: Result<T, String>) -> Result<T, String> {
+        answer.map_err(|why| {
             let hint = if why.contains("401") {
                 format!("\n  hint: the variable {TOKEN} holds the token")
             } else {
@@ -114,6 +118,17 @@ impl Place {
                 serde_json::from_str(&text).map(Some).map_err(|error| format!("{}: {error}", self.store))
             }
             None => Recorded::of(&self.open()?, period(ends)?).map_err(self.failed()),
+        }
+    }
+
+    /// Traces that bear witness of a period's sub-model, as a request of OTLP; `None` where nothing was recorded.
+    pub fn exemplars(&self, ends: Ends<'_>) -> Result<Option<Vec<u8>>, String> {
+        match self.server()? {
+            Some(client) => self.told(client.bytes("/v1/period/exemplars", &query(ends))).map(Some),
+            None => {
+                let period = period(ends)?;
+                self.open()?.exemplars(period.from, period.to).map_err(self.failed())
+            }
         }
     }
 

@@ -7,6 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::Duration;
 
+use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
+use prost::Message as _;
+
 use crate::program::Program;
 use crate::support::{BEGIN, SECOND, of_file, request, trace};
 
@@ -70,6 +73,16 @@ fn a_store_behind_a_server_answers_as_its_file_does() {
     asked("list", &["--json"]);
     asked("list", &["--from", "2023-11-14T22:13:30Z", "--to", "2023-11-14T23:13:35+00:00"]);
     assert_eq!(asked("export", &[]), whole);
+    // All three traces have the same entries, of which the first one bears witness.
+    let kept = period(&url, "fedcba9876543210", "exemplars", &[]).stdout;
+    assert_eq!(kept, period(&file, "", "exemplars", &[]).stdout);
+    let kept = ExportTraceServiceRequest::decode(&*kept).unwrap();
+    let spans = kept.resource_spans.iter().flat_map(|own| &own.scope_spans).flat_map(|own| &own.spans);
+    let mut spans: Vec<_> = spans.cloned().collect();
+    let mut sent: Vec<_> = trace(0, BEGIN, &[2]).into_iter().map(|(_, span)| span).collect();
+    spans.sort_by(|a, b| a.span_id.cmp(&b.span_id));
+    sent.sort_by(|a, b| a.span_id.cmp(&b.span_id));
+    assert_eq!(spans, sent);
     for wrong in ["", "0123456789abcdef"] {
         let why = refused(&period(&url, wrong, "export", &[]));
         assert!(why.contains("401") && why.contains("DYELOG_TOKEN"), "{why}");
@@ -82,8 +95,12 @@ fn a_store_behind_a_server_answers_as_its_file_does() {
         text(&period(&url, "fedcba9876543210", "delete", &["--to", "2033-01-01T00:00:00Z"])),
         "deleted 3 intervals\n"
     );
+    let why = refused(&period(&file, "", "exemplars", &[]));
+    assert!(why.contains("nothing was recorded"), "{why}");
     text(&period(&url, "fedcba9876543210", "import", &[saved.to_str().unwrap()]));
     assert_eq!(asked("export", &[]), whole);
+    let why = refused(&period(&url, "fedcba9876543210", "exemplars", &[]));
+    assert!(why.contains("no trace of this period was kept"), "{why}");
 }
 
 #[test]
