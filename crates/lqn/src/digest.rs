@@ -33,8 +33,14 @@ impl Digest {
     /// The same with a text.
     #[must_use]
     pub fn text(self, text: &str) -> Self {
-        let mut digest = self.word(text.len() as u64);
-        for chunk in text.as_bytes().chunks(8) {
+        self.bytes(text.as_bytes())
+    }
+
+    /// The same with bytes.
+    #[must_use]
+    pub fn bytes(self, bytes: &[u8]) -> Self {
+        let mut digest = self.word(bytes.len() as u64);
+        for chunk in bytes.chunks(8) {
             let mut word = [0; 8];
             word[..chunk.len()].copy_from_slice(chunk);
             digest = digest.word(u64::from_le_bytes(word));

@@ -9,11 +9,13 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
+use dyelog::trace::protobuf::{Fields, Value};
 use dyelog::trace::spans::Grouping;
 
 use crate::offenders::{Offenders, renamed};
-use crate::spans::{SpanBytes, put_field, put_head};
+use crate::spans::{SpanBytes, put_field, put_head, trace_of};
 use crate::store::LEVELS;
+use crate::store::exemplars::put_spans;
 
 /// Nanoseconds.
 pub type Nanos = u64;
@@ -106,6 +108,25 @@ impl Batch {
             put_field(&mut request, 1, &message);
         }
         request
+    }
+
+    /// The spans of some traces, each trace as a request of OTLP; without those that take more than so many bytes.
+    pub fn of_traces(&self, wanted: &BTreeSet<u128>, most: usize) -> BTreeMap<u128, Vec<u8>> {
+        let mut found: BTreeMap<u128, Vec<u8>> = BTreeMap::new();
+        for (resource, spans) in &self.parts {
+            let mut own: BTreeMap<u128, Vec<u8>> = BTreeMap::new();
+            let mut fields = Fields::of(spans);
+            while let Ok(Some((_, Value::Bytes(span)))) = fields.next() {
+                if let Some(trace) = trace_of(span).filter(|trace| wanted.contains(trace)) {
+                    put_field(own.entry(trace).or_default(), 2, span);
+                }
+            }
+            for (trace, spans) in own {
+                put_spans(found.entry(trace).or_default(), resource, &spans);
+            }
+        }
+        found.retain(|_, request| request.len() <= most);
+        found
     }
 
     fn take_in(&mut self, open: Open) {

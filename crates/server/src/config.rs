@@ -1,10 +1,19 @@
 //! The configuration file: what no sender can tell.
 
 use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use dyelog::diagnostic::{Diagnostic, Place};
 use dyelog_observe::system::{Node, System, SystemProgram};
 use serde::Deserialize;
+
+use crate::client::{Asking, Client};
+
+/// How long an answer with metrics may take, and how many bytes it may have.
+const PATIENCE: Duration = Duration::from_secs(10);
+const LARGEST: u64 = 8 << 20;
 
 /// What the file says.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -19,7 +28,7 @@ pub struct Config {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scrape {
-    /// Where: `http://host:port/metrics`.
+    /// Where: `http://host:port/metrics`, or the same with `https://`.
     pub url: String,
     /// How often, seconds.
     #[serde(default = "usual")]
@@ -27,6 +36,9 @@ pub struct Scrape {
     /// Labels that all its metrics get, such as `service.name`.
     #[serde(default)]
     pub labels: BTreeMap<String, String>,
+    /// A PEM file of certificates that are trusted in place of the usual authorities.
+    #[serde(default)]
+    pub trust: Option<PathBuf>,
 }
 
 #[derive(Deserialize)]
@@ -45,6 +57,16 @@ fn usual() -> f64 {
 }
 
 impl Config {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// That it cannot be read, or what is wrong with it, all at once.
+    pub fn read(path: &Path) -> Result<Self, String> {
+        let name = path.display().to_string();
+        let text = fs::read_to_string(path).map_err(|error| format!("{name}: {error}"))?;
+        Self::parse(&name, &text)
+    }
+
     /// Reads a file, which is called so in what is said of it.
     ///
     /// # Errors
@@ -58,7 +80,7 @@ impl Config {
         };
         let mut wrong: Vec<String> = system.check(file).0.iter().map(told).collect();
         for (number, own) in (1..).zip(&scrape) {
-            if let Err(why) = own.place() {
+            if let Err(why) = own.client() {
                 wrong.push(format!("{file}: scrape {number}: {why}"));
             }
             if !(1.0..=3600.0).contains(&own.every) {
@@ -70,20 +92,13 @@ impl Config {
 }
 
 impl Scrape {
-    /// The host with its port, and the path.
+    /// What asks for the text.
     ///
     /// # Errors
-    /// Why the URL cannot be used.
-    pub fn place(&self) -> Result<(String, &str), String> {
-        let rest =
-            self.url.strip_prefix("http://").ok_or_else(|| format!("`{}` does not begin with http://", self.url))?;
-        let (host, path) = rest.find('/').map_or((rest, "/"), |slash| rest.split_at(slash));
-        let is_plain = |text: &str| text.bytes().all(|byte| byte.is_ascii_graphic());
-        if host.is_empty() || host.contains('@') || !is_plain(rest) {
-            return Err(format!("`{}` names no host", self.url));
-        }
-        let has_port = host.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
-        Ok((if has_port { host.to_owned() } else { format!("{host}:80") }, path))
+    /// Why the URL cannot be used, or the certificates that are trusted.
+    pub fn client(&self) -> Result<Client, String> {
+        let trust = self.trust.as_deref();
+        Client::new(&self.url, Asking { token: None, trust, patience: Some(PATIENCE), largest: LARGEST })
     }
 }
 
@@ -95,7 +110,6 @@ mod tests {
     fn a_file_says_what_nobody_sends() {
         let text = "[[scrape]]\nurl = \"http://localhost:9100/metrics\"\nlabels = { \"service.name\" = \"shop\" }\n\n[nodes.web]\ncores = 4\n";
         let config = Config::parse("server.toml", text).unwrap();
-        assert_eq!(config.scrapes[0].place(), Ok(("localhost:9100".to_owned(), "/metrics")));
         assert_eq!((config.scrapes[0].every, config.system.cores("web")), (15.0, Some(4)));
     }
 
@@ -104,7 +118,7 @@ mod tests {
         let wrong = |text: &str| Config::parse("server.toml", text).unwrap_err();
         let found = wrong("[[scrape]]\nurl = \"http://x\"\nevry = 3\n");
         assert!(found.contains("line 3") && found.contains("unknown field `evry`, expected one of"), "{found}");
-        let found = wrong("[[scrape]]\nurl = \"https://x\"\nevery = 0\n\n[nodes.web]\ncores = 0\n");
+        let found = wrong("[[scrape]]\nurl = \"ftp://x\"\nevery = 0\n\n[nodes.web]\ncores = 0\n");
         assert_eq!(found.lines().count(), 3, "{found}");
         assert!(found.contains("does not begin with http://") && found.contains("1 to 3600 seconds"), "{found}");
     }

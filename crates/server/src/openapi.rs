@@ -146,6 +146,14 @@ fn traces() -> Vec<Path> {
             }),
         ),
         (
+            "/v1/period/recorded",
+            json!({ "get": of_period("The sub-model of a period with what metrics tell: rates, and how busy processors were.", ("What was recorded.", content("Recorded")), &[400, 401, 404, 503]) }),
+        ),
+        (
+            "/v1/period/exemplars",
+            json!({ "get": of_period("A few traces of a period, kept whole: for each entry of its model one that invoked it.", ("A request of OTLP.", json!({ "application/x-protobuf": { "schema": { "type": "string", "format": "binary" } } })), &[400, 401, 404, 503]) }),
+        ),
+        (
             "/v1/period/model",
             json!({ "get": modelled("The model of a period.", ("In the text language of the LQN tool suite.", text_of("text/plain"))) }),
         ),
@@ -285,6 +293,7 @@ fn schemas() -> Value {
         "Intervals": object(json!({ "intervals": list(object(json!({
             "start": { "type": "string", "format": "date-time" }, "seconds": count, "spans": count, "bytes": count,
         }))) })),
+        "Recorded": object(json!({ "submodel": text, "utilisation": text, "unknown": perhaps(text.clone()) })),
         "SubModel": any("A saved sub-model, which every command of dyelog reads."),
         "Solution": any("As `dyelog solve --format json` prints it."),
         "Description": any("OpenAPI."),

@@ -13,18 +13,12 @@ use opentelemetry_proto::tonic::metrics::v1::{
 };
 use opentelemetry_proto::tonic::resource::v1::Resource;
 use prost::Message as _;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
-use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio::time::{MissedTickBehavior, interval};
 
 use crate::config::Scrape;
 use crate::journal::Kind;
 use crate::meter::REQUESTS;
 use crate::service::Service;
-
-/// How long an answer may take, and how many bytes it may have.
-const PATIENCE: Duration = Duration::from_secs(10);
-const LARGEST: u64 = 8 << 20;
 
 /// Fetches metrics for as long as it is not dropped.
 pub async fn follow(scrape: Scrape, service: Arc<Service>) {
@@ -38,35 +32,12 @@ pub async fn follow(scrape: Scrape, service: Arc<Service>) {
 }
 
 async fn once(scrape: &Scrape, service: &Service) -> Result<(), String> {
-    let slow = |_| "it does not answer in time".to_owned();
-    let text = timeout(PATIENCE, fetch(scrape)).await.map_err(slow)??;
+    let client = scrape.client()?;
+    let failed = |_| "it could not be asked".to_owned();
+    let text = tokio::task::spawn_blocking(move || client.fetch()).await.map_err(failed)??;
     let request = request(&text, scrape, service.now())?;
     let busy = |busy| format!("the server does not take it now: {busy:?}");
     service.take(Kind::Metrics, request.encode_to_vec().into()).await.map_err(busy)
-}
-
-/// Asks for the text. In HTTP/1.0 an answer is one piece that ends with its connection.
-async fn fetch(scrape: &Scrape) -> Result<String, String> {
-    let failed = |error: std::io::Error| error.to_string();
-    let (host, path) = scrape.place()?;
-    let mut stream = TcpStream::connect(&host).await.map_err(failed)?;
-    let head = format!("GET {path} HTTP/1.0\r\nHost: {host}\r\nAccept: text/plain;version=0.0.4\r\n\r\n");
-    stream.write_all(head.as_bytes()).await.map_err(failed)?;
-    let mut answer = Vec::new();
-    stream.take(LARGEST).read_to_end(&mut answer).await.map_err(failed)?;
-    if answer.len() as u64 == LARGEST {
-        return Err(format!("the answer is larger than {} MiB", LARGEST >> 20));
-    }
-    let answer = String::from_utf8(answer).map_err(|_| "the answer is no text".to_owned())?;
-    let (head, body) = answer.split_once("\r\n\r\n").ok_or("the answer is no HTTP")?;
-    let status = head.lines().next().unwrap_or_default();
-    if status.split_ascii_whitespace().nth(1) != Some("200") {
-        return Err(format!("it answers `{status}`"));
-    }
-    if head.to_ascii_lowercase().contains("\r\ntransfer-encoding:") {
-        return Err("it answers in chunks, which HTTP/1.0 does not have".to_owned());
-    }
-    Ok(body.to_owned())
 }
 
 /// The request of OTLP that says what a text says of rates and utilisation.

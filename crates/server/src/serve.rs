@@ -1,5 +1,6 @@
 //! Listeners, and all routes behind them.
 
+use std::io::Cursor;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,10 +12,12 @@ use axum::response::{IntoResponse as _, Response};
 use axum::{Router, middleware};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
-use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use hyper_util::service::TowerToHyperService;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
+use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
+use tokio_rustls::TlsAcceptor;
 
 use crate::access::{Access, Act};
 use crate::receive::Receivers;
@@ -33,21 +36,20 @@ const LAST_WORDS: Duration = Duration::from_secs(5);
 /// What HTTP/2 begins with.
 const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// Whether a client says in time which HTTP it speaks.
-async fn begins(stream: &TcpStream) -> bool {
+/// Reads until it is plain which HTTP a client speaks, and gives what was read; `None` where it does not say so in time.
+async fn begin(stream: &mut (impl AsyncRead + Unpin)) -> Option<Vec<u8>> {
     let said = async {
-        let mut head = [0; PREFACE.len()];
+        let mut head = vec![0; PREFACE.len()];
+        let mut length = 0;
         loop {
-            match stream.peek(&mut head).await {
-                Ok(0) | Err(_) => return false,
-                Ok(length) if length < PREFACE.len() && PREFACE.starts_with(&head[..length]) => {
-                    tokio::time::sleep(Duration::from_millis(20)).await;
-                }
-                Ok(_) => return true,
+            length += stream.read(&mut head[length..]).await.ok().filter(|read| *read > 0)?;
+            if length == PREFACE.len() || !PREFACE.starts_with(&head[..length]) {
+                head.truncate(length);
+                return Some(head);
             }
         }
     };
-    tokio::time::timeout(HEAD, said).await.unwrap_or(false)
+    tokio::time::timeout(HEAD, said).await.ok().flatten()
 }
 
 /// All routes.
@@ -86,8 +88,9 @@ async fn no_sniffing(request: Request, next: Next) -> Response {
     response
 }
 
-/// Serves a listener until told to stop, then lets requests in work come to their end.
-pub async fn serve(listener: TcpListener, routes: Router, mut stop: watch::Receiver<bool>) {
+/// Serves a listener until told to stop, then lets requests in work come to their end. Connections are encrypted where there is something
+/// that accepts such.
+pub async fn serve(listener: TcpListener, tls: Option<TlsAcceptor>, routes: Router, mut stop: watch::Receiver<bool>) {
     let connections = Arc::new(Semaphore::new(CONNECTIONS));
     let graceful = GracefulShutdown::new();
     let mut builder = auto::Builder::new(TokioExecutor::new());
@@ -105,16 +108,32 @@ pub async fn serve(listener: TcpListener, routes: Router, mut stop: watch::Recei
         };
         // One too many is closed at once; its client tries again.
         let Ok(permit) = Arc::clone(&connections).try_acquire_owned() else { continue };
-        let service = TowerToHyperService::new(routes.clone());
-        let (builder, watcher) = (builder.clone(), graceful.watcher());
+        let (builder, watcher, tls, routes) = (builder.clone(), graceful.watcher(), tls.clone(), routes.clone());
         tokio::spawn(async move {
-            if begins(&stream).await {
-                let connection = builder.serve_connection(TokioIo::new(stream), service);
-                // What goes wrong with a connection concerns its client alone.
-                let _ = watcher.watch(connection).await;
+            match tls {
+                None => converse(stream, &builder, watcher, routes).await,
+                Some(tls) => {
+                    if let Ok(Ok(stream)) = tokio::time::timeout(HEAD, tls.accept(stream)).await {
+                        converse(stream, &builder, watcher, routes).await;
+                    }
+                }
             }
             drop(permit);
         });
     }
     let _ = tokio::time::timeout(LAST_WORDS, graceful.shutdown()).await;
+}
+
+/// Answers the requests of a connection until it ends. What goes wrong with it concerns its client alone.
+async fn converse(
+    mut stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    builder: &auto::Builder<TokioExecutor>,
+    watcher: Watcher,
+    routes: Router,
+) {
+    let Some(head) = begin(&mut stream).await else { return };
+    let (rest, writer) = tokio::io::split(stream);
+    let stream = tokio::io::join(Cursor::new(head).chain(rest), writer);
+    let connection = builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(routes));
+    let _ = watcher.watch(connection).await;
 }

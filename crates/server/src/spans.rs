@@ -1,12 +1,15 @@
 //! A request of the OTLP trace service taken apart, span by span, without a copy.
 
 use std::borrow::Cow;
-use std::hash::{DefaultHasher, Hasher};
 
+use dyelog::lqn::digest::Digest;
 use dyelog::trace::protobuf::{Fields, Malformed, Value};
 
 /// Lists and maps nest no deeper in the values of attributes.
 const DEEPEST: u32 = 64;
+
+/// The kind of digests of spans.
+const SPAN: u64 = 0x5350;
 
 /// What the server needs to know of a span, and its bytes.
 #[derive(Clone, Copy, Debug)]
@@ -102,13 +105,21 @@ fn span(bytes: &[u8]) -> Result<Found<'_>, Malformed> {
         return Ok(Err(NoIdentifier));
     }
     let parent = u64::from_be_bytes(parent);
-    let mut digest = DefaultHasher::new();
-    digest.write_u128(trace);
-    for word in [id, parent, kind, start, end] {
-        digest.write_u64(word);
+    let words = [trace as u64, (trace >> 64) as u64, id, parent, kind, start, end];
+    // Digests are stored: they must be the same in later versions of this program.
+    let digest = words.into_iter().fold(Digest::of(SPAN), Digest::word).bytes(name);
+    Ok(Ok(SpanBytes { trace, id, parent, start, name, fingerprint: digest.short(), bytes }))
+}
+
+/// The trace of a span that is known to be sound.
+pub fn trace_of(span: &[u8]) -> Option<u128> {
+    let mut fields = Fields::of(span);
+    while let Ok(Some((number, value))) = fields.next() {
+        if let (1, Value::Bytes(trace)) = (number, value) {
+            return trace.try_into().ok().map(u128::from_be_bytes);
+        }
     }
-    digest.write(name);
-    Ok(Ok(SpanBytes { trace, id, parent, start, name, fingerprint: digest.finish(), bytes }))
+    None
 }
 
 /// Checks a message of which one field holds attributes.

@@ -21,6 +21,7 @@ use crate::openapi;
 use crate::page;
 use crate::period::{self, Period};
 use crate::receive::{Refusal, plain};
+use crate::recorded::Recorded;
 use crate::service::Service;
 use crate::services::{Desk, text};
 use crate::store::{Store, StoreError};
@@ -36,6 +37,8 @@ pub fn reading(service: Arc<Service>) -> Router {
         .route("/metrics", get(metrics))
         .route("/v1/intervals", get(intervals))
         .route("/v1/period", get(submodel))
+        .route("/v1/period/recorded", get(recorded))
+        .route("/v1/period/exemplars", get(exemplars))
         .route("/v1/period/model", get(model))
         .route("/v1/period/solution", get(solution))
         .route("/v1/period/report", get(report))
@@ -202,6 +205,18 @@ async fn submodel(State(service): State<Arc<Service>>, Asking(asked): Asking<Ask
         Some(text) => Ok(([(CONTENT_TYPE, "application/json")], text).into_response()),
         None => Err(nothing()),
     }
+}
+
+async fn recorded(State(service): State<Arc<Service>>, Asking(asked): Asking<Asked>) -> Result<Response, Failed> {
+    let period = asked.period(&service)?;
+    let found = ask(&service, move |store| Recorded::of(store, period)).await?;
+    Ok(Json(found.ok_or_else(nothing)?).into_response())
+}
+
+async fn exemplars(State(service): State<Arc<Service>>, Asking(asked): Asking<Asked>) -> Result<Response, Failed> {
+    let period = asked.period(&service)?;
+    let found = ask(&service, move |store| store.exemplars(period.from, period.to)).await?;
+    Ok(([(CONTENT_TYPE, "application/x-protobuf")], found.ok_or_else(nothing)?).into_response())
 }
 
 /// The model of a period, and something made of it.

@@ -18,6 +18,7 @@ use crate::journal::{Kind, Reader, Record};
 use crate::meter::Meter;
 use crate::recent::Recent;
 use crate::spans::{NoIdentifier, SpanBytes, each_span};
+use crate::store::exemplars::{Exemplar, witnesses};
 use crate::store::{Checkpoint, Progress, Store, StoreError};
 
 /// How the worker works.
@@ -48,6 +49,9 @@ impl Default for Working {
         }
     }
 }
+
+/// How many bytes a trace may take that is kept.
+const EXEMPLAR_BYTES: usize = 64 << 10;
 
 /// Why the worker stops.
 #[derive(Debug)]
@@ -103,6 +107,8 @@ pub struct Worker<M: Medium> {
     /// What was folded since the last checkpoint.
     submodels: BTreeMap<u64, (SubModel, u64)>,
     merge: String,
+    /// Traces to be kept of it.
+    exemplars: Vec<Exemplar>,
     /// Whether anything came since the last checkpoint.
     changed: bool,
 }
@@ -129,6 +135,7 @@ impl<M: Medium> Worker<M> {
             checkpointed: progress.clock,
             submodels: BTreeMap::new(),
             merge: String::new(),
+            exemplars: Vec::new(),
             changed: false,
             working,
         };
@@ -263,6 +270,8 @@ impl<M: Medium> Worker<M> {
             let spans = folded.spans.min(batch.spans);
             self.counts.set_aside += batch.spans - spans;
             self.merge = folded.merge;
+            let kept = batch.of_traces(&witnesses(&folded.submodel), EXEMPLAR_BYTES);
+            self.exemplars.extend(kept.into_iter().map(|(trace, request)| Exemplar { start, trace, request }));
             let (sum, count) = self.submodels.entry(start).or_default();
             sum.merge(&folded.submodel);
             *count += spans;
@@ -289,12 +298,14 @@ impl<M: Medium> Worker<M> {
             recent: self.recent.next_row(),
             expired,
             merge: &self.merge,
+            exemplars: &self.exemplars,
             totals: &self.meter.fresh(),
         };
         if let Err(error) = store.commit(&checkpoint) {
             self.submodels = submodels.into_iter().map(|(start, sum, spans)| (start, (sum, spans))).collect();
             return Err(error.into());
         }
+        self.exemplars.clear();
         self.recent.stored(expired);
         self.meter.stored();
         self.counts = Counts { open: 0, ..counts };

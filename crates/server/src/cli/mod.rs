@@ -1,6 +1,8 @@
 //! The command line: arguments, files, exit codes.
 
+mod commands;
 mod period;
+mod place;
 mod serve;
 
 use std::process::ExitCode;

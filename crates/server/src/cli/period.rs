@@ -1,21 +1,15 @@
 //! `dyelog-server period`: intervals, and what `dyelog` makes of them.
 
-use std::env;
 use std::ffi::OsString;
-use std::fs;
 use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
-use std::process::{self, ExitCode, Stdio};
+use std::path::PathBuf;
+use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use dyelog::lqn::saved;
-use dyelog::lqn::submodel::SubModel;
-use dyelog::model::utilisation::{Series, Unit};
-use dyelog_server::period::{Period, imported, intervals_json, written};
-use dyelog_server::service::wall_clock;
-use dyelog_server::store::{Store, StoreError};
+use serde_json::Value;
 
-use super::Outcome;
+use super::place::{Ends, Place};
+use super::{Outcome, commands};
 
 /// Arguments of `dyelog-server period`.
 #[derive(Debug, Args)]
@@ -27,9 +21,8 @@ pub struct Arguments {
 /// A store and a period.
 #[derive(Debug, Args)]
 struct Which {
-    /// The file that keeps the sub-models
-    #[arg(long, value_name = "FILE", default_value = "dyelog.db")]
-    store: PathBuf,
+    #[command(flatten)]
+    place: Place,
     /// The begin: 2026-02-15T21:16:00Z, seconds since 1970, or `-2h` for two hours ago
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     from: Option<String>,
@@ -60,17 +53,31 @@ enum Question {
     },
     /// Prints the sub-model of a period, which all commands of `dyelog` read
     Export(Which),
+    /// Prints a few traces of a period, kept whole, as OTLP in its binary form: for each entry of the model one that invoked it
+    Exemplars(Which),
+    /// Explains what of a period's model, by its exemplars: `dyelog explain`
+    Explain(Asked),
     /// Adds saved sub-models to the intervals in which they begin
     Import {
-        /// The file that keeps the sub-models
-        #[arg(long, value_name = "FILE", default_value = "dyelog.db")]
-        store: PathBuf,
+        #[command(flatten)]
+        place: Place,
         /// Saved sub-models
         #[arg(value_name = "SUBMODEL", required = true)]
         files: Vec<PathBuf>,
     },
     /// Deletes the intervals that lie in a period
     Delete(Which),
+    /// Prints the model of what observers reported of a period
+    Observed {
+        #[command(flatten)]
+        which: Which,
+        /// A TOML file: what the system's nodes have; of a server, its own is used
+        #[arg(long, value_name = "FILE")]
+        config: Option<PathBuf>,
+        /// Prints measured against predicted figures and the sources of the model's numbers, in JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// Prints the model of a period: `dyelog model`
     Model(Asked),
     /// Solves the model of a period: `dyelog solve`
@@ -97,159 +104,94 @@ enum Question {
 /// Answers.
 pub fn run(arguments: &Arguments) -> Outcome {
     match &arguments.question {
-        Question::List { which, json } => list(which, *json),
-        Question::Export(which) => print(&which.submodel()?),
-        Question::Import { store, files } => import(store, files),
+        Question::List { which, json } => list(&which.place.intervals(which.ends())?, *json),
+        Question::Export(which) => print(which.submodel()?),
+        Question::Exemplars(which) => print(which.exemplars()?),
+        Question::Explain(asked) => commands::run("explain", &[asked.which.exemplars()?], "", &asked.arguments),
+        Question::Import { place, files } => {
+            files.iter().try_for_each(|file| place.import(file)).map(|()| ExitCode::SUCCESS)
+        }
         Question::Delete(which) => delete(which),
-        Question::Model(asked) => asked.run_metered("model"),
-        Question::Solve(asked) => asked.run_metered("solve"),
-        Question::Whatif(asked) => asked.run_metered("whatif"),
+        Question::Observed { which, config, json } => {
+            print(which.place.observed(which.ends(), config.as_deref(), *json)?)
+        }
+        Question::Model(asked) => asked.run_metered("model", false),
+        Question::Solve(asked) => asked.run_metered("solve", true),
+        Question::Whatif(asked) => asked.run_metered("whatif", true),
         Question::Validate(asked) => asked.run("validate"),
-        Question::Report(asked) => asked.run_metered("report"),
+        Question::Report(asked) => asked.run_metered("report", true),
         Question::Diff { asked, other_from, other_to } => {
-            let other = Which { store: asked.which.store.clone(), from: other_from.clone(), to: other_to.clone() };
-            dyelog("diff", &[asked.which.submodel()?, other.submodel()?], "", &asked.arguments)
+            let own = asked.which.submodel()?;
+            let other = asked.which.place.submodel([other_from.as_deref(), other_to.as_deref()])?;
+            commands::run("diff", &[own, other.ok_or(NOTHING)?], "", &asked.arguments)
         }
     }
 }
 
+const NOTHING: &str = "nothing was recorded in this period
+  hint: `dyelog-server period list` shows the intervals that have anything";
+
 impl Which {
-    fn period(&self) -> Result<Period, String> {
-        Period::parse(self.from.as_deref(), self.to.as_deref(), wall_clock())
+    fn ends(&self) -> Ends<'_> {
+        [self.from.as_deref(), self.to.as_deref()]
     }
 
-    fn failed(&self) -> impl Fn(StoreError) -> String {
-        let path = self.store.display().to_string();
-        move |error| format!("{path}: {error}")
-    }
-
-    fn open(&self) -> Result<Store, String> {
-        Store::read(&self.store).map_err(self.failed())
+    fn exemplars(&self) -> Result<Vec<u8>, String> {
+        match self.place.exemplars(self.ends())?.ok_or(NOTHING)? {
+            none if none.is_empty() => {
+                Err("no trace of this period was kept: it was imported, or its traces are very large".to_owned())
+            }
+            kept => Ok(kept),
+        }
     }
 
     fn submodel(&self) -> Result<String, String> {
-        self.recorded().map(|(submodel, merge)| saved::write(&submodel, &merge))
-    }
-
-    fn recorded(&self) -> Result<(SubModel, String), String> {
-        let period = self.period()?;
-        let found = self.open()?.period(period.from, period.to).map_err(self.failed())?;
-        found.ok_or_else(|| {
-            "nothing was recorded in this period\n  hint: `dyelog-server period list` shows the intervals that have anything"
-                .to_owned()
-        })
+        Ok(self.place.submodel(self.ends())?.ok_or(NOTHING)?)
     }
 }
 
 impl Asked {
     fn run(&self, command: &str) -> Outcome {
-        dyelog(command, &[self.which.submodel()?], "", &self.arguments)
+        commands::run(command, &[self.which.submodel()?], "", &self.arguments)
     }
 
     /// The same of a command that takes utilisation: with what metrics tell of the period.
-    fn run_metered(&self, command: &str) -> Outcome {
-        let period = self.which.period()?;
-        let metered = self.which.open()?.metered(period.from, period.to).map_err(self.which.failed())?;
-        let (mut submodel, merge) = self.which.recorded()?;
-        let utilisation = exposed(&metered.apply(&mut submodel));
-        dyelog(command, &[saved::write(&submodel, &merge)], &utilisation, &self.arguments)
-    }
-}
-
-/// Utilisation as Prometheus text: each metric keeps a name of its own, so that none is added to another.
-fn exposed(series: &[Series]) -> String {
-    let mut text = String::new();
-    for (number, own) in series.iter().enumerate() {
-        let plain: String =
-            own.metric.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '_' }).collect();
-        let name = match own.unit {
-            Unit::Seconds | Unit::Cores => format!("{plain}_cpu_seconds_total"),
-            Unit::Share => format!("process_cpu_utilization_{plain}_of_all"),
-        };
-        let processor = own.resources[0].replace('\\', "\\\\").replace('"', "\\\"").replace('\n', " ");
-        for (time, value) in &own.samples {
-            let milliseconds = (time * 1e3).round();
-            text.push_str(&format!("{name}{{processor=\"{processor}\",series=\"{number}\"}} {value} {milliseconds}\n"));
+    fn run_metered(&self, command: &str, needs_rates: bool) -> Outcome {
+        let recorded = self.which.place.recorded(self.which.ends())?.ok_or(NOTHING)?;
+        let is_told = self.arguments.iter().any(|word| word.to_string_lossy().starts_with("--sampling"));
+        match recorded.unknown {
+            Some(why) if needs_rates && !is_told => Err(why),
+            _ => commands::run(command, &[recorded.submodel], &recorded.utilisation, &self.arguments),
         }
     }
-    text
 }
 
-fn print(text: &str) -> Outcome {
-    match io::stdout().write_all(text.as_bytes()) {
+fn print(text: impl AsRef<[u8]>) -> Outcome {
+    match io::stdout().write_all(text.as_ref()) {
         Ok(()) => Ok(ExitCode::SUCCESS),
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(ExitCode::SUCCESS),
         Err(error) => Err(format!("the output cannot be written: {error}")),
     }
 }
 
-fn list(which: &Which, json: bool) -> Outcome {
-    let period = which.period()?;
-    let intervals = which.open()?.intervals(period.from, period.to).map_err(which.failed())?;
+fn list(intervals: &Value, json: bool) -> Outcome {
     if json {
-        return print(&format!("{:#}\n", intervals_json(&intervals)));
+        return print(format!("{intervals:#}\n"));
     }
     let mut text = format!("{:<20}  {:>8}  {:>10}  {:>10}\n", "start", "seconds", "spans", "bytes");
-    for interval in &intervals {
-        let (start, seconds) = (written(interval.start), interval.length / 1_000_000_000);
-        text.push_str(&format!("{start:<20}  {seconds:>8}  {:>10}  {:>10}\n", interval.spans, interval.bytes));
+    for interval in intervals["intervals"].as_array().into_iter().flatten() {
+        let start = interval["start"].as_str().unwrap_or_default();
+        let number = |name: &str| interval[name].as_u64().unwrap_or_default();
+        let (seconds, spans, bytes) = (number("seconds"), number("spans"), number("bytes"));
+        text.push_str(&format!("{start:<20}  {seconds:>8}  {spans:>10}  {bytes:>10}\n"));
     }
-    print(&text)
+    print(text)
 }
 
 fn delete(which: &Which) -> Outcome {
     if which.from.is_none() && which.to.is_none() {
         return Err("say what to delete: `--from` or `--to`".to_owned());
     }
-    let period = which.period()?;
-    let deleted = which.open()?.delete(period.from, period.to).map_err(which.failed())?;
-    print(&format!("deleted {deleted} intervals\n"))
-}
-
-fn import(store: &Path, files: &[PathBuf]) -> Outcome {
-    let mut opened = Store::open(store).map_err(|error| format!("{}: {error}", store.display()))?;
-    for file in files {
-        let failed = |why: &dyn std::fmt::Display| format!("{}: {why}", file.display());
-        let text = fs::read_to_string(file).map_err(|error| failed(&error))?;
-        let found = imported(&file.display().to_string(), &text).map_err(|why| failed(&why))?;
-        opened.add(found.start, wall_clock(), &found.submodel, &found.merge).map_err(|error| failed(&error))?;
-    }
-    Ok(ExitCode::SUCCESS)
-}
-
-/// Runs a command of `dyelog` on sub-models. It lies beside this program, or where programs lie.
-fn dyelog(command: &str, submodels: &[String], utilisation: &str, arguments: &[OsString]) -> Outcome {
-    let folder = env::temp_dir().join(format!("dyelog-period-{}-{}", process::id(), wall_clock()));
-    fs::create_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    let outcome = run_in(&folder, command, submodels, utilisation, arguments);
-    // What stays behind in a folder for scratch files does no harm.
-    let _ = fs::remove_dir_all(&folder);
-    outcome
-}
-
-fn write(path: PathBuf, text: &str) -> Result<PathBuf, String> {
-    fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
-    Ok(path)
-}
-
-fn run_in(folder: &Path, command: &str, submodels: &[String], utilisation: &str, arguments: &[OsString]) -> Outcome {
-    let mut files = Vec::new();
-    for (number, submodel) in submodels.iter().enumerate() {
-        let name = if submodels.len() == 1 { "period".to_owned() } else { format!("period-{}", number + 1) };
-        files.push(write(folder.join(name), submodel)?);
-    }
-    if !utilisation.is_empty() {
-        files.extend(["--utilisation".into(), write(folder.join("metrics"), utilisation)?]);
-    }
-    let name = if cfg!(windows) { "dyelog.exe" } else { "dyelog" };
-    let beside = env::current_exe().ok().and_then(|own| Some(own.parent()?.join(name))).filter(|path| path.is_file());
-    let program = beside.unwrap_or_else(|| name.into());
-    let status = process::Command::new(&program)
-        .arg(command)
-        .args(files)
-        .args(arguments)
-        .stdin(Stdio::null())
-        .status()
-        .map_err(|error| format!("{} cannot be started: {error}", program.display()))?;
-    Ok(ExitCode::from(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(2)))
+    let deleted = which.place.delete(which.ends())?;
+    print(format!("deleted {deleted} intervals\n"))
 }

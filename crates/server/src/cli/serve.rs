@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -12,11 +12,13 @@ use dyelog_server::config::{Config, Scrape};
 use dyelog_server::scrape;
 use dyelog_server::serve;
 use dyelog_server::service::Service;
+use dyelog_server::tls;
 use dyelog_server::worker::Working;
 use tokio::net::TcpListener;
 use tokio::runtime;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
+use tokio_rustls::TlsAcceptor;
 
 use super::Outcome;
 
@@ -32,6 +34,15 @@ pub struct Arguments {
     /// A file of tokens, a line each: `put TOKEN`, `read TOKEN` or `admin TOKEN`; needed to listen elsewhere than on loopback
     #[arg(long, value_name = "FILE")]
     tokens: Option<PathBuf>,
+    /// A PEM file of this server's certificate, with those that lead to an authority; needed to listen elsewhere than on loopback
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_certificate: Option<PathBuf>,
+    /// A PEM file of the private key of that certificate
+    #[arg(long, value_name = "FILE", requires = "tls_certificate")]
+    tls_key: Option<PathBuf>,
+    /// Listens elsewhere than on loopback without TLS, which a proxy in front of it does
+    #[arg(long, conflicts_with = "tls_certificate")]
+    tls_by_proxy: bool,
     /// A TOML file: from where metrics are fetched, and what the system's nodes have
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -71,32 +82,34 @@ impl Arguments {
     }
 
     fn access(&self) -> Result<Access, String> {
-        let Some(path) = &self.tokens else {
-            let open = self.listen.iter().find(|address| !address.ip().is_loopback());
-            return match open {
-                None => Ok(Access::default()),
-                Some(address) => Err(format!(
-                    "{address} can be reached from other machines, where all could read and delete\n  \
-                     hint: `--tokens FILE` says which tokens allow what; TLS is for a proxy in front of it"
-                )),
+        if let Some(address) = self.listen.iter().find(|address| !address.ip().is_loopback()) {
+            let refused = |why: &str, hint: &str| {
+                Err(format!("{address} can be reached from other machines, {why}\n  hint: {hint}"))
             };
-        };
+            if self.tokens.is_none() {
+                return refused("where all could read and delete", "`--tokens FILE` says which tokens allow what");
+            }
+            if self.tls_certificate.is_none() && !self.tls_by_proxy {
+                let hint = "`--tls-certificate FILE --tls-key FILE` encrypt; `--tls-by-proxy` says that a proxy in front of it does";
+                return refused("and tokens would cross the network in the clear", hint);
+            }
+        }
+        let Some(path) = &self.tokens else { return Ok(Access::default()) };
         let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
         Access::parse(&text).map_err(|why| format!("{}: {why}", path.display()))
     }
-}
 
-fn config(path: Option<&Path>) -> Result<Config, String> {
-    let Some(path) = path else { return Ok(Config::default()) };
-    let name = path.display().to_string();
-    let text = fs::read_to_string(path).map_err(|error| format!("{name}: {error}"))?;
-    Config::parse(&name, &text)
+    fn tls(&self) -> Result<Option<TlsAcceptor>, String> {
+        let files = self.tls_certificate.as_ref().zip(self.tls_key.as_ref());
+        files.map(|(certificate, key)| tls::acceptor(certificate, key)).transpose()
+    }
 }
 
 /// Serves until it is interrupted or terminated.
 pub fn run(arguments: &Arguments) -> Outcome {
     let access = Arc::new(arguments.access()?);
-    let config = config(arguments.config.as_deref())?;
+    let tls = arguments.tls()?;
+    let config = arguments.config.as_deref().map_or_else(|| Ok(Config::default()), Config::read)?;
     let service = Service::start(&arguments.store, arguments.working())
         .map_err(|error| format!("{}: {error}", arguments.store.display()))?;
     service.configure(config.system);
@@ -106,7 +119,7 @@ pub fn run(arguments: &Arguments) -> Outcome {
         .enable_all()
         .build()
         .map_err(|error| format!("no threads can be started: {error}"))?;
-    let outcome = runtime.block_on(serve_all(&service, &access, &arguments.listen, config.scrapes));
+    let outcome = runtime.block_on(serve_all(&service, &access, (&arguments.listen, tls), config.scrapes));
     runtime.shutdown_background();
     service.stop();
     service.remove_if_asked().map_err(|error| format!("{}: {error}", arguments.store.display()))?;
@@ -116,7 +129,7 @@ pub fn run(arguments: &Arguments) -> Outcome {
 async fn serve_all(
     service: &Arc<Service>,
     access: &Arc<Access>,
-    addresses: &[SocketAddr],
+    (addresses, tls): (&[SocketAddr], Option<TlsAcceptor>),
     scrapes: Vec<Scrape>,
 ) -> Result<(), String> {
     let (stop, stopped) = watch::channel(false);
@@ -127,8 +140,9 @@ async fn serve_all(
         let refused = |error| format!("{address}: {error}");
         let listener = TcpListener::bind(*address).await.map_err(refused)?;
         let address = listener.local_addr().map_err(refused)?;
-        println!("listening on http://{address}");
-        listeners.spawn(serve::serve(listener, routes.clone(), stopped.clone()));
+        let scheme = if tls.is_some() { "https" } else { "http" };
+        println!("listening on {scheme}://{address}");
+        listeners.spawn(serve::serve(listener, tls.clone(), routes.clone(), stopped.clone()));
     }
     let mut fetching = JoinSet::new();
     for own in scrapes {

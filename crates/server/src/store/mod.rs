@@ -3,6 +3,7 @@
 //! What a checkpoint brings, new sub-models, counts and the position in the journal, is one transaction. Sub-models of an interval
 //! may lie in several parts; the model of a period is the merge of all parts in it.
 
+pub mod exemplars;
 mod observations;
 mod rows;
 mod samples;
@@ -22,6 +23,7 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension, Transaction, params};
 use crate::counts::Counts;
 use crate::meter::{SeriesKey, Standing};
 use crate::metered::Metered;
+use exemplars::Exemplar;
 pub use observations::Which;
 pub use rows::{Interval, LEVELS, Level};
 
@@ -94,6 +96,8 @@ pub struct Checkpoint<'c> {
     pub expired: Option<i64>,
     /// What tells entries apart.
     pub merge: &'c str,
+    /// Traces that are kept.
+    pub exemplars: &'c [Exemplar],
     /// Totals of metrics.
     pub totals: &'c [(&'c SeriesKey, u64, f64, Standing)],
 }
@@ -176,6 +180,7 @@ impl Store {
         if let Some(expired) = checkpoint.expired {
             transaction.execute("DELETE FROM recent WHERE number <= ?1", [expired])?;
         }
+        exemplars::write(&transaction, checkpoint.exemplars)?;
         samples::write(&transaction, checkpoint.totals)?;
         write_progress(&transaction, checkpoint.progress)?;
         Ok(transaction.commit()?)
@@ -195,6 +200,18 @@ impl Store {
     /// When the store cannot be read, or what it holds cannot.
     pub fn period(&self, from: u64, to: u64) -> Result<Option<(SubModel, String)>, StoreError> {
         rows::merged(&self.connection, from, to)
+    }
+
+    /// Traces that bear witness of the sub-model of a period, as a request of OTLP; `None` where nothing is there. Sub-models that were
+    /// imported have none.
+    ///
+    /// # Errors
+    /// When the store cannot be read, or what it holds cannot.
+    pub fn exemplars(&self, from: u64, to: u64) -> Result<Option<Vec<u8>>, StoreError> {
+        let Some((submodel, _)) = self.period(from, to)? else { return Ok(None) };
+        // An interval is as long as the longest at most, and may begin before the period.
+        let first = from.saturating_sub(LEVELS[LEVELS.len() - 1].length);
+        exemplars::read(&self.connection, rows::bounds(first, to), &submodel).map(Some)
     }
 
     /// The metrics of a period.
@@ -218,7 +235,10 @@ impl Store {
     /// # Errors
     /// When it cannot be written.
     pub fn delete(&mut self, from: u64, to: u64) -> Result<usize, StoreError> {
-        rows::delete(&self.connection, from, to)
+        let transaction = self.connection.transaction()?;
+        let deleted = rows::delete(&transaction, from, to)?;
+        transaction.commit()?;
+        Ok(deleted)
     }
 
     /// Adds a sub-model from elsewhere to the interval of a time.

@@ -159,7 +159,9 @@ impl Store {
     /// When it cannot be written.
     pub fn clear(&mut self) -> Result<(), StoreError> {
         let transaction = self.connection.transaction()?;
-        transaction.execute_batch("DELETE FROM observations; DELETE FROM intervals; DELETE FROM totals;")?;
+        transaction.execute_batch(
+            "DELETE FROM observations; DELETE FROM intervals; DELETE FROM exemplars; DELETE FROM totals;",
+        )?;
         Ok(transaction.commit()?)
     }
 }

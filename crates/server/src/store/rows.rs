@@ -5,7 +5,7 @@ use dyelog::lqn::submodel::SubModel;
 use dyelog::trace::protobuf::varint;
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::{StoreError, thin, unpacked};
+use super::{StoreError, exemplars, thin, unpacked};
 use crate::spans::put_number;
 
 /// Nanoseconds in a second.
@@ -82,7 +82,7 @@ fn within() -> String {
     format!("start < ?2 AND start > ?1 - {longest} AND start + length > ?1")
 }
 
-fn bounds(from: u64, to: u64) -> (i64, i64) {
+pub fn bounds(from: u64, to: u64) -> (i64, i64) {
     let signed = |time: u64| i64::try_from(time).unwrap_or(i64::MAX);
     (signed(from), signed(to))
 }
@@ -128,13 +128,19 @@ fn add(sum: &mut Option<(SubModel, String)>, content: &[u8]) -> Result<(), Store
 /// Deletes the intervals that lie in a period.
 pub fn delete(connection: &Connection, from: u64, to: u64) -> Result<usize, StoreError> {
     let sql = "DELETE FROM intervals WHERE start >= ?1 AND start < ?2 AND start + length <= ?2";
-    Ok(connection.execute(sql, bounds(from, to))?)
+    let deleted = connection.execute(sql, bounds(from, to))?;
+    // Those of an interval that goes beyond stay with it.
+    let orphaned = "DELETE FROM exemplars WHERE start >= ?1 AND start < ?2 AND NOT EXISTS (
+        SELECT 1 FROM intervals WHERE intervals.start <= exemplars.start AND intervals.start + length > exemplars.start)";
+    connection.execute(orphaned, bounds(from, to))?;
+    Ok(deleted)
 }
 
 /// Merges some of what is old enough; whether more is left.
 pub fn roll_up(connection: &Connection, now: u64, retention: u64) -> Result<bool, StoreError> {
     let before = bounds(now.saturating_sub(retention), 0).0;
     connection.execute("DELETE FROM intervals WHERE start + length < ?1 AND touched < ?1", [before])?;
+    exemplars::delete(connection, (i64::MIN, before.saturating_sub(LEVELS[LEVELS.len() - 1].length.cast_signed())))?;
     let mut left = AT_ONCE;
     while left > 0 && gather_one(connection, now)? {
         left -= 1;
@@ -199,6 +205,7 @@ fn join(connection: &Connection, from: Level, to: Level, start: u64) -> Result<b
     }
     let Some((mut submodel, merge)) = sum else { return Ok(false) };
     thin::thin(&mut submodel, to.kept_stays);
+    exemplars::thin(connection, (first, end), &submodel)?;
     connection.execute(
         "DELETE FROM intervals WHERE start >= ?1 AND start < ?2 AND (length = ?3 OR length = ?4)",
         params![first, end, length, to.length.cast_signed()],

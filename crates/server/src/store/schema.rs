@@ -5,7 +5,7 @@ use rusqlite::Connection;
 use super::StoreError;
 
 /// What makes each version of the one before; the first one of an empty file.
-const MIGRATIONS: [&str; 3] = [
+const MIGRATIONS: [&str; 4] = [
     "
     CREATE TABLE progress (
         id INTEGER PRIMARY KEY CHECK (id = 0),
@@ -59,6 +59,15 @@ const MIGRATIONS: [&str; 3] = [
         PRIMARY KEY (series, time)
     ) WITHOUT ROWID;
     CREATE INDEX totals_by_time ON totals (time);
+",
+    "
+    CREATE TABLE exemplars (
+        start INTEGER NOT NULL,
+        trace BLOB NOT NULL,
+        content BLOB NOT NULL,
+        PRIMARY KEY (trace, start)
+    ) WITHOUT ROWID;
+    CREATE INDEX exemplars_by_start ON exemplars (start);
 ",
 ];
 

@@ -1,6 +1,7 @@
 //! Tests of the server, one binary, a module a subject.
 
 mod conservation;
+mod elsewhere;
 mod faults;
 mod killed;
 mod metrics;

@@ -29,7 +29,7 @@ impl Program {
             .expect("it starts");
         let mut line = String::new();
         BufReader::new(child.stdout.take().expect("it is piped")).read_line(&mut line).expect("it says its port");
-        let address = line.trim().strip_prefix("listening on http://").expect("a port").parse().expect("an address");
+        let address = line.trim().rsplit_once("://").expect("a port").1.parse().expect("an address");
         Self { child, address }
     }
 

@@ -1,0 +1,173 @@
+//! Where a store is: in a file, or behind a server.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use dyelog::lqn::saved;
+use dyelog_server::client::{Asking, Client};
+use dyelog_server::config::Config;
+use dyelog_server::observed;
+use dyelog_server::period::{Period, imported, intervals_json};
+use dyelog_server::recorded::Recorded;
+use dyelog_server::service::wall_clock;
+use dyelog_server::store::{Store, StoreError};
+use serde_json::Value;
+use ureq::http::Method;
+
+/// The begin and the end of a period, as they were written.
+pub type Ends<'e> = [Option<&'e str>; 2];
+
+/// How many bytes an answer of a server may have.
+const LARGEST: u64 = 1 << 30;
+/// The variable of the environment that has the token.
+const TOKEN: &str = "DYELOG_TOKEN";
+
+/// A store.
+#[derive(Debug, Args)]
+pub struct Place {
+    /// The file that keeps the sub-models, or the URL of a server: http://127.0.0.1:4318
+    #[arg(long, value_name = "FILE|URL", default_value = "dyelog.db")]
+    store: String,
+    /// A PEM file of certificates that are trusted in place of the usual authorities, where the store is at an https:// URL
+    #[arg(long, value_name = "FILE")]
+    trust: Option<PathBuf>,
+}
+
+/// What a period is written as for a server.
+fn query<'q>(ends: Ends<'q>) -> Vec<(&'static str, &'q str)> {
+    ["from", "to"].into_iter().zip(ends).filter_map(|(name, end)| Some((name, end?))).collect()
+}
+
+fn period(ends: Ends<'_>) -> Result<Period, String> {
+    Period::parse(ends[0], ends[1], wall_clock())
+}
+
+impl Place {
+    fn file(&self) -> &Path {
+        Path::new(&self.store)
+    }
+
+    /// The server, where it is one. The token comes from the environment, where other users of the machine do not see it.
+    fn server(&self) -> Result<Option<Client>, String> {
+        if !self.store.starts_with("http://") && !self.store.starts_with("https://") {
+            return Ok(None);
+        }
+        let token = env::var(TOKEN).ok();
+        let asking = Asking { token: token.as_deref(), trust: self.trust.as_deref(), patience: None, largest: LARGEST };
+        Client::new(&self.store, asking).map(Some)
+    }
+
+    fn failed(&self) -> impl Fn(StoreError) -> String {
+        let path = self.store.clone();
+        move |error| format!("{path}: {error}")
+    }
+
+    fn open(&self) -> Result<Store, String> {
+        Store::read(self.file()).map_err(self.failed())
+    }
+
+    /// Asks a server.
+    fn ask(&self, client: &Client, method: &Method, path: &str, ends: Ends<'_>, body: &str) -> Result<String, String> {
+        self.told(client.ask(method, path, &query(ends), body))
+    }
+
+    fn told<T>(&self, answer: Result<T, String>) -> Result<T, String> {
+        answer.map_err(|why| {
+            let hint = if why.contains("401") {
+                format!("\n  hint: the variable {TOKEN} holds the token")
+            } else {
+                String::new()
+            };
+            format!("{}: {why}{hint}", self.store)
+        })
+    }
+
+    /// The intervals of a period that have anything.
+    pub fn intervals(&self, ends: Ends<'_>) -> Result<Value, String> {
+        match self.server()? {
+            Some(client) => {
+                let text = self.ask(&client, &Method::GET, "/v1/intervals", ends, "")?;
+                serde_json::from_str(&text).map_err(|error| format!("{}: {error}", self.store))
+            }
+            None => {
+                let period = period(ends)?;
+                Ok(intervals_json(&self.open()?.intervals(period.from, period.to).map_err(self.failed())?))
+            }
+        }
+    }
+
+    /// The saved sub-model of a period; `None` where nothing was recorded.
+    pub fn submodel(&self, ends: Ends<'_>) -> Result<Option<String>, String> {
+        match self.server()? {
+            Some(client) => self.ask(&client, &Method::GET, "/v1/period", ends, "").map(Some),
+            None => {
+                let period = period(ends)?;
+                let found = self.open()?.period(period.from, period.to).map_err(self.failed())?;
+                Ok(found.map(|(submodel, merge)| saved::write(&submodel, &merge)))
+            }
+        }
+    }
+
+    /// The same with what metrics tell.
+    pub fn recorded(&self, ends: Ends<'_>) -> Result<Option<Recorded>, String> {
+        match self.server()? {
+            Some(client) => {
+                let text = self.ask(&client, &Method::GET, "/v1/period/recorded", ends, "")?;
+                serde_json::from_str(&text).map(Some).map_err(|error| format!("{}: {error}", self.store))
+            }
+            None => Recorded::of(&self.open()?, period(ends)?).map_err(self.failed()),
+        }
+    }
+
+    /// Traces that bear witness of a period's sub-model, as a request of OTLP; `None` where nothing was recorded.
+    pub fn exemplars(&self, ends: Ends<'_>) -> Result<Option<Vec<u8>>, String> {
+        match self.server()? {
+            Some(client) => self.told(client.bytes("/v1/period/exemplars", &query(ends))).map(Some),
+            None => {
+                let period = period(ends)?;
+                self.open()?.exemplars(period.from, period.to).map_err(self.failed())
+            }
+        }
+    }
+
+    /// The model of what observers reported of a period, or how it holds against what they measured.
+    pub fn observed(&self, ends: Ends<'_>, config: Option<&Path>, json: bool) -> Result<String, String> {
+        if let Some(client) = self.server()? {
+            let path = if json { "/v1/observed/validation" } else { "/v1/observed/model" };
+            return self.ask(&client, &Method::GET, path, ends, "");
+        }
+        let system = config.map_or_else(|| Ok(Config::default()), Config::read)?.system;
+        let made = observed::model(&self.open()?, period(ends)?, &system).map_err(self.failed())?;
+        let made = made.ok_or("observers reported nothing in this period")??;
+        if json { Ok(format!("{:#}\n", observed::validation(&made)?)) } else { Ok(observed::text(&made)) }
+    }
+
+    /// Deletes the intervals that lie in a period; says how many.
+    pub fn delete(&self, ends: Ends<'_>) -> Result<u64, String> {
+        match self.server()? {
+            Some(client) => {
+                let text = self.ask(&client, &Method::DELETE, "/v1/period", ends, "")?;
+                let answer: Value = serde_json::from_str(&text).map_err(|error| format!("{}: {error}", self.store))?;
+                Ok(answer["deleted"].as_u64().unwrap_or_default())
+            }
+            None => {
+                let period = period(ends)?;
+                Ok(self.open()?.delete(period.from, period.to).map_err(self.failed())? as u64)
+            }
+        }
+    }
+
+    /// Adds a saved sub-model to the interval in which it begins.
+    pub fn import(&self, file: &Path) -> Result<(), String> {
+        let failed = |why: &dyn std::fmt::Display| format!("{}: {why}", file.display());
+        let text = fs::read_to_string(file).map_err(|error| failed(&error))?;
+        let found = imported(&file.display().to_string(), &text).map_err(|why| failed(&why))?;
+        if let Some(client) = self.server()? {
+            return self.ask(&client, &Method::POST, "/v1/import", [None, None], &text).map(|_| ());
+        }
+        let mut store = Store::open(self.file()).map_err(self.failed())?;
+        store.add(found.start, wall_clock(), &found.submodel, &found.merge).map_err(self.failed())
+    }
+}

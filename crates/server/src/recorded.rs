@@ -1,0 +1,52 @@
+//! What a period recorded, as commands of `dyelog` read it.
+
+use dyelog::lqn::saved;
+use dyelog::model::utilisation::{Series, Unit};
+use serde::{Deserialize, Serialize};
+
+use crate::metered::unknown_sampling;
+use crate::period::Period;
+use crate::store::{Store, StoreError};
+
+/// A period for commands that take a sub-model and how busy processors were.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Recorded {
+    /// The saved sub-model, its rates as metrics tell them.
+    pub submodel: String,
+    /// Utilisation as Prometheus text; empty where no metrics tell it.
+    pub utilisation: String,
+    /// Why rates are not known, where that is so.
+    pub unknown: Option<String>,
+}
+
+impl Recorded {
+    /// Of a period; `None` where nothing was recorded.
+    ///
+    /// # Errors
+    /// When the store cannot be read, or has more than can be read at once.
+    pub fn of(store: &Store, period: Period) -> Result<Option<Self>, StoreError> {
+        let Some((mut submodel, merge)) = store.period(period.from, period.to)? else { return Ok(None) };
+        let utilisation = exposed(&store.metered(period.from, period.to)?.apply(&mut submodel));
+        let unknown = unknown_sampling(&submodel);
+        Ok(Some(Self { submodel: saved::write(&submodel, &merge), utilisation, unknown }))
+    }
+}
+
+/// Utilisation as Prometheus text: each metric keeps a name of its own, so that none is added to another.
+fn exposed(series: &[Series]) -> String {
+    let mut text = String::new();
+    for (number, own) in series.iter().enumerate() {
+        let plain: String =
+            own.metric.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '_' }).collect();
+        let name = match own.unit {
+            Unit::Seconds | Unit::Cores => format!("{plain}_cpu_seconds_total"),
+            Unit::Share => format!("process_cpu_utilization_{plain}_of_all"),
+        };
+        let processor = own.resources[0].replace('\\', "\\\\").replace('"', "\\\"").replace('\n', " ");
+        for (time, value) in &own.samples {
+            let milliseconds = (time * 1e3).round();
+            text.push_str(&format!("{name}{{processor=\"{processor}\",series=\"{number}\"}} {value} {milliseconds}\n"));
+        }
+    }
+    text
+}

@@ -1,0 +1,153 @@
+//! A store behind a server, and a server behind TLS.
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::Duration;
+
+use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
+use prost::Message as _;
+
+use crate::program::Program;
+use crate::support::{BEGIN, SECOND, of_file, request, trace};
+
+fn fixture(name: &str) -> String {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/suite/tls").join(name).display().to_string()
+}
+
+fn period(store: &str, token: &str, question: &str, rest: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_dyelog-server"))
+        .args(["period", question, "--store", store])
+        .args(rest)
+        .env("DYELOG_TOKEN", token)
+        .output()
+        .expect("it starts")
+}
+
+fn text(output: &Output) -> String {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout.clone()).expect("it is text")
+}
+
+fn refused(output: &Output) -> String {
+    assert_eq!(output.status.code(), Some(2), "{}", String::from_utf8_lossy(&output.stdout));
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Sends three traces, and waits until they are folded and on disk.
+fn fill(program: &Program, headers: &[(&str, &str)]) -> String {
+    let spans: Vec<_> = (0..3).flat_map(|number| trace(number, BEGIN + number * 10 * SECOND, &[2])).collect();
+    let headers = [&[("content-type", "application/x-protobuf")], headers].concat();
+    assert_eq!(program.ask("POST", "/v1/traces", &headers, &request(&spans)).unwrap().status, 200);
+    of_file(&spans)
+}
+
+fn wait_for(what: impl Fn() -> bool) {
+    for _ in 0..300 {
+        if what() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    panic!("it did not come in time");
+}
+
+#[test]
+fn a_store_behind_a_server_answers_as_its_file_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("store.db");
+    let tokens = folder.path().join("tokens");
+    fs::write(&tokens, "put 0123456789abcdef\nadmin fedcba9876543210\n").unwrap();
+    let program = Program::start(&file, &["--grace", "0", "--limit", "1", "--tokens", tokens.to_str().unwrap()]);
+    let whole = fill(&program, &[("authorization", "Bearer 0123456789abcdef")]);
+    let url = format!("http://{}/", program.address);
+    let file = file.display().to_string();
+    wait_for(|| period(&file, "", "list", &[]).stdout.iter().filter(|byte| **byte == b'\n').count() == 4);
+    let asked = |question: &str, rest: &[&str]| {
+        let here = text(&period(&file, "", question, rest));
+        assert_eq!(text(&period(&url, "fedcba9876543210", question, rest)), here, "{question} {rest:?}");
+        here
+    };
+    asked("list", &["--json"]);
+    asked("list", &["--from", "2023-11-14T22:13:30Z", "--to", "2023-11-14T23:13:35+00:00"]);
+    assert_eq!(asked("export", &[]), whole);
+    // All three traces have the same entries, of which the first one bears witness.
+    let kept = period(&url, "fedcba9876543210", "exemplars", &[]).stdout;
+    assert_eq!(kept, period(&file, "", "exemplars", &[]).stdout);
+    let kept = ExportTraceServiceRequest::decode(&*kept).unwrap();
+    let spans = kept.resource_spans.iter().flat_map(|own| &own.scope_spans).flat_map(|own| &own.spans);
+    let mut spans: Vec<_> = spans.cloned().collect();
+    let mut sent: Vec<_> = trace(0, BEGIN, &[2]).into_iter().map(|(_, span)| span).collect();
+    spans.sort_by(|a, b| a.span_id.cmp(&b.span_id));
+    sent.sort_by(|a, b| a.span_id.cmp(&b.span_id));
+    assert_eq!(spans, sent);
+    for wrong in ["", "0123456789abcdef"] {
+        let why = refused(&period(&url, wrong, "export", &[]));
+        assert!(why.contains("401") && why.contains("DYELOG_TOKEN"), "{why}");
+    }
+    let why = refused(&period(&url, "fedcba9876543210", "export", &["--from", "-1h"]));
+    assert!(why.contains("nothing was recorded in this period"), "{why}");
+    let saved = folder.path().join("saved.json");
+    fs::write(&saved, &whole).unwrap();
+    assert_eq!(
+        text(&period(&url, "fedcba9876543210", "delete", &["--to", "2033-01-01T00:00:00Z"])),
+        "deleted 3 intervals\n"
+    );
+    let why = refused(&period(&file, "", "exemplars", &[]));
+    assert!(why.contains("nothing was recorded"), "{why}");
+    text(&period(&url, "fedcba9876543210", "import", &[saved.to_str().unwrap()]));
+    assert_eq!(asked("export", &[]), whole);
+    let why = refused(&period(&url, "fedcba9876543210", "exemplars", &[]));
+    assert!(why.contains("no trace of this period was kept"), "{why}");
+}
+
+#[test]
+fn connections_are_encrypted() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("store.db");
+    let (certificate, key) = (fixture("certificate.pem"), fixture("key.pem"));
+    let program = Program::start(&file, &["--tls-certificate", &certificate, "--tls-key", &key]);
+    let url = format!("https://{}", program.address);
+    let trust = ["--trust", &certificate[..]];
+    assert_eq!(text(&period(&url, "", "list", &trust)).lines().count(), 1);
+    let why = refused(&period(&url, "", "list", &[]));
+    assert!(why.contains("certificate") || why.contains("UnknownIssuer"), "{why}");
+    // What is not encrypted gets no answer, and does not keep others from theirs.
+    let mut plain = TcpStream::connect(program.address).unwrap();
+    plain.write_all(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
+    let mut answer = Vec::new();
+    let _ = plain.read_to_end(&mut answer);
+    assert!(!answer.starts_with(b"HTTP"), "{answer:?}");
+    let silent = TcpStream::connect(program.address).unwrap();
+    assert_eq!(text(&period(&url, "", "list", &trust)).lines().count(), 1);
+    drop(silent);
+}
+
+#[test]
+fn other_machines_need_tokens_and_tls() {
+    let folder = tempfile::tempdir().unwrap();
+    let tokens = folder.path().join("tokens");
+    fs::write(&tokens, "put 0123456789abcdef\n").unwrap();
+    let path = |name: &str| -> PathBuf { folder.path().join(name) };
+    let start = |arguments: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_dyelog-server"))
+            .args(["--listen", "0.0.0.0:0", "--store"])
+            .arg(path("never-made.db"))
+            .args(arguments)
+            .output()
+            .unwrap();
+        refused(&output)
+    };
+    let tokens = ["--tokens", tokens.to_str().unwrap()];
+    assert!(start(&[]).contains("--tokens FILE"));
+    assert!(start(&tokens).contains("--tls-certificate FILE --tls-key FILE"));
+    let (certificate, key) = (fixture("certificate.pem"), fixture("key.pem"));
+    let swapped = [&tokens[..], &["--tls-certificate", &key, "--tls-key", &certificate]].concat();
+    let why = start(&swapped);
+    assert!(why.contains("key.pem") && why.contains("no certificate"), "{why}");
+    assert!(!path("never-made.db").exists());
+    let program = Program::start_at("0.0.0.0:0", &path("store.db"), &[&tokens[..], &["--tls-by-proxy"]].concat());
+    drop(program);
+}
