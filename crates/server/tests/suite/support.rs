@@ -1,6 +1,5 @@
 //! Spans of a small system, and requests of them.
 
-use dyelog::lqn::saved;
 use dyelog::pipeline::{Input, Options, submodel};
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::common::v1::{AnyValue, KeyValue, any_value};
@@ -62,6 +61,5 @@ pub fn request(spans: &[Recorded]) -> Vec<u8> {
 /// The sub-model that `dyelog` makes of the same spans in a file.
 pub fn of_file(spans: &[Recorded]) -> String {
     let input = Input::new(dyelog_server::fold::INPUT, request(spans));
-    let (submodel, merge) = submodel(&[input], &Options::default(), &mut ()).expect("it is a trace");
-    saved::write(&submodel, &merge)
+    submodel(&[input], &Options::default(), &mut ()).expect("it is a trace").saved()
 }
