@@ -174,8 +174,10 @@ fn compare(title: &str, heads: [&str; 2], left: &Columns, right: &Columns) {
 /// The mean of these and the half width of its interval of 95%.
 fn interval(values: &[f64]) -> (f64, f64) {
     let mut moments = Moments::default();
-    // Whole millionths.
-    values.iter().for_each(|value| moments.add((value * 1e6) as i64));
+    for value in values {
+        // Whole millionths.
+        moments.add((value * 1e6) as i64);
+    }
     (moments.mean() / 1e6, moments.half_width().map_or(f64::INFINITY, |half| half / 1e6))
 }
 
