@@ -12,7 +12,7 @@ use std::fs::File;
 use std::path::Path;
 use std::process::Command;
 
-use anyhow::{Context as _, ensure};
+use anyhow::{Context as _, bail, ensure};
 use dyelog::callgraph::change::Change;
 use dyelog::callgraph::{Granularity, Graph, Input, Moments, Options, analyse};
 use dyelog::model::Configuration;
@@ -281,7 +281,10 @@ fn impact(rounds: usize, think: f64) -> anyhow::Result<()> {
         for scenario in &found.scenarios {
             let name = &scenario.name;
             let figures = (scenario.before.response, scenario.after.response, scenario.expected());
-            let (Some(model_before), Some(model_after), Some(response)) = figures else { continue };
+            let (Some(model_before), Some(model_after), Some(response)) = figures else {
+                let (model, records) = (scenario.before.throughput, scenario.measured.throughput.unwrap_or(0.0));
+                bail!("{name}: {model:.0} operations a second in the model, {records:.0} in the records");
+            };
             let latency = |run: &BTreeMap<String, (f64, f64)>| Some(run.get(name)?.1);
             let (earlier, later) = latency(&old).zip(latency(&new)).context("both runs have it")?;
             seen.insert(name.clone(), earlier);

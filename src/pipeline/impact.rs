@@ -87,7 +87,7 @@ fn scenarios(
         measured: Measured {
             throughput: old.origin.observed_rate,
             response: old.origin.observed_response,
-            as_load: old.origin.reason == LoadReason::Observed,
+            at_load: old.has_traced_load(),
         },
     });
     let converged = [&solved, &changed].iter().all(|solution| solution.results.convergence.converged);

@@ -26,25 +26,17 @@ pub struct Measured {
     pub throughput: Option<f64>,
     /// Mean response, seconds.
     pub response: Option<f64>,
-    /// Whether the model takes its load from the records.
-    pub as_load: bool,
+    /// Whether the model has the load of the records ([`ScenarioResult::has_traced_load`]).
+    pub at_load: bool,
 }
-
-/// A model has the load of the records where its throughput differs from theirs by no more than this part.
-const SAME_LOAD: f64 = 0.1;
 
 impl ScenarioImpact {
     /// The response that is to be expected after the change, seconds: the measured one, changed by as much as the modelled one. What the model gets wrong
     /// before the change it gets wrong after it, so the ratio is more accurate than the figure. None where the model's load is not that of the records.
     pub fn expected(&self) -> Option<f64> {
         let (before, after) = (self.before.response?, self.after.response?);
-        let measured = self.measured.response.filter(|_| before > 0.0 && self.has_measured_load())?;
+        let measured = self.measured.response.filter(|_| before > 0.0 && self.measured.at_load)?;
         Some(measured * after / before)
-    }
-
-    fn has_measured_load(&self) -> bool {
-        let near = |rate: f64| (self.before.throughput - rate).abs() <= SAME_LOAD * rate;
-        self.measured.as_load || self.measured.throughput.is_some_and(near)
     }
 }
 

@@ -32,6 +32,15 @@ impl<'o> ScenarioResult<'o> {
         origins.scenarios.iter().map(one).collect()
     }
 
+    /// Whether it has as many operations as were traced, give or take a fifth.
+    pub fn has_traced_load(&self) -> bool {
+        match (self.origin.reason, self.origin.observed_rate) {
+            (LoadReason::Observed, _) => true,
+            (LoadReason::Configured, Some(rate)) => is_about(self.throughput, rate),
+            _ => false,
+        }
+    }
+
     fn one(model: &Model, results: &Results, origin: &'o ScenarioOrigin) -> Self {
         match (origin.load, origin.customer) {
             (Load::Closed { .. }, Some(task)) => {
@@ -63,7 +72,7 @@ const AS_TRACED: f64 = 0.05;
 pub fn unlike_traced(model: &Model, results: &Results, origins: &Origins) -> Vec<Diagnostic> {
     let scenarios = ScenarioResult::all(model, results, origins);
     // The traces do not tell how one scenario responds under another load of the others.
-    if !scenarios.iter().all(has_traced_load) {
+    if !scenarios.iter().all(ScenarioResult::has_traced_load) {
         return Vec::new();
     }
     let finding = |scenario: ScenarioResult<'_>| {
@@ -111,15 +120,6 @@ pub fn unlike_traced(model: &Model, results: &Results, origins: &Origins) -> Vec
         Some(above(finding, model, results, origins, alone(model, origin), traced))
     };
     scenarios.into_iter().filter_map(finding).collect()
-}
-
-/// Whether a scenario has as many operations as were traced.
-fn has_traced_load(scenario: &ScenarioResult<'_>) -> bool {
-    match (scenario.origin.reason, scenario.origin.observed_rate) {
-        (LoadReason::Observed, _) => true,
-        (LoadReason::Configured, Some(rate)) => is_about(scenario.throughput, rate),
-        _ => false,
-    }
 }
 
 /// The response of a scenario that has the system to itself.
