@@ -66,14 +66,14 @@ pub struct Configuration {
 }
 
 /// What holds for tasks and processors without a setting of their own.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Defaults {
     /// Threads of a task; infinite where not given.
     pub threads: Option<Multiplicity>,
     /// Servers of a processor; as many as the traces show where not given, else one.
     pub multiplicity: Option<Multiplicity>,
-    /// The order of service of processors.
-    pub scheduling: Scheduling,
+    /// The order of service of processors; as the traces show where not given, else sharing.
+    pub scheduling: Option<Scheduling>,
     /// The network latency per call; as traced where not given.
     pub network: Option<Network>,
 }
@@ -85,12 +85,6 @@ pub enum Network {
     Traced,
     /// So many seconds a call.
     Each(f64),
-}
-
-impl Default for Defaults {
-    fn default() -> Self {
-        Self { threads: None, multiplicity: None, scheduling: Scheduling::ProcessorSharing, network: None }
-    }
 }
 
 /// The load of a scenario: closed with a population, or open with a rate.
