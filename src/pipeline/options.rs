@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::diagnostic::Diagnostics;
-use crate::model::utilisation::Series;
+use crate::model::utilisation::Metrics;
 use crate::pipeline::listener::Listener;
 use crate::tlc::{EngineKind, EntryMerge, Rules};
 use crate::trace::messages::clocks::Correction;
@@ -75,7 +75,7 @@ pub struct Options<'r> {
     /// What is kept of each match of a template, and of each interaction among messages.
     pub keep_matches: Keep,
     /// How busy processors were measured to be while the traces were recorded, for the model that is made of them.
-    pub utilisation: Vec<Series>,
+    pub utilisation: Metrics,
     /// Rules of the user's beside the shipped ones; loaded when traces turn out to need templates.
     pub rules: Option<RuleLoader<'r>>,
 }
@@ -108,7 +108,7 @@ impl Default for Options<'_> {
             engine: EngineKind::Plans,
             threads: 1,
             keep_matches: Keep::Nothing,
-            utilisation: Vec::new(),
+            utilisation: Metrics::default(),
             rules: None,
         }
     }
@@ -124,7 +124,7 @@ impl fmt::Debug for Options<'_> {
             .field("engine", &self.engine)
             .field("threads", &self.threads)
             .field("keep_matches", &self.keep_matches)
-            .field("utilisation", &self.utilisation.len())
+            .field("utilisation", &self.utilisation.series.len())
             .field("rules", &self.rules.is_some())
             .finish()
     }

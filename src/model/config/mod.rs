@@ -34,7 +34,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::diagnostic::Place;
 use crate::lqn::{Multiplicity, Scheduling};
-use crate::model::utilisation::Busy;
+use crate::model::utilisation::{Busy, Cores};
 
 /// A configuration, all of whose parts may be left out.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -63,6 +63,8 @@ pub struct Configuration {
     pub group: Vec<String>,
     /// How busy processors were measured to be while traces were recorded. It stands in no file of configuration.
     pub measured: BTreeMap<String, Busy>,
+    /// How many cores processors have by metrics, those of all copies together, and which metric says so. It stands in no file of configuration.
+    pub cores: Cores,
 }
 
 /// What holds for tasks and processors without a setting of their own.

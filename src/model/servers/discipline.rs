@@ -26,8 +26,11 @@ pub enum Discipline {
 /// Quanta that are tried, nanoseconds. Linux has slices of 0.75 to 24 ms, by the number of its processors.
 const QUANTA: [u64; 5] = [1_000_000, 2_000_000, 4_000_000, 8_000_000, 16_000_000];
 
-/// Other orders than sharing are taken where they fit so much better: the logarithm of 1/0.3.
+/// Levels are taken where they fit so much better than sharing: the logarithm of 1/0.3.
 const SELDOM: f64 = 1.204;
+
+/// The order of arrival, too: the logarithm of 20, since machines that run more than one thread share.
+const RARE: f64 = 2.996;
 
 impl Discipline {
     /// Those by which numbers of servers are told apart. New work that goes first looks much like one server more, so that it is none of them.
@@ -58,7 +61,11 @@ impl Discipline {
 
     /// How unlikely it is, as minus the logarithm of a weight.
     pub fn unlikelihood(self) -> f64 {
-        if self == Self::Sharing { 0.0 } else { SELDOM }
+        match self {
+            Self::Sharing => 0.0,
+            Self::Multilevel(_) => SELDOM,
+            Self::FirstCome => RARE,
+        }
     }
 
     /// What it is called.

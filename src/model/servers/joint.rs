@@ -11,7 +11,7 @@ use crate::model::servers::discipline::Discipline;
 use crate::model::servers::occupancy::Occupancy;
 use crate::model::servers::sampled::waiting;
 use crate::model::servers::{
-    ENOUGH, Evidence, Host, Observed, OwnTime, Traced, candidates, disciplines, given, hosts_of, levels,
+    ENOUGH, Evidence, Host, Observed, OwnTime, Traced, busy, candidates, disciplines, given, hosts_of, levels,
     scheduling_given, unlikelihood,
 };
 use crate::model::utilisation::Busy;
@@ -75,6 +75,8 @@ pub struct Joint {
     hosts: BTreeMap<String, Vec<Tried>>,
     /// Hosts whose utilisation was measured under all loads.
     measured: BTreeSet<String>,
+    /// Hosts whose processor time was measured and that one server is too few for, with as many as the largest load needs.
+    busy: BTreeMap<String, Host>,
 }
 
 /// A host under one load.
@@ -180,7 +182,17 @@ impl Joint {
             }
             hosts.insert(name.clone(), tries);
         }
-        Self { hosts, measured }
+        let mut busy: BTreeMap<String, Host> = BTreeMap::new();
+        for ((observed, _), (parts, (_, configuration))) in of_load.iter().zip(parts.iter().zip(loads)) {
+            let Some(observed) = observed else { continue };
+            for (name, host) in busy::hosts(parts, configuration, observed) {
+                let own = busy.entry(name).or_insert(host);
+                if host.servers > own.servers {
+                    *own = host;
+                }
+            }
+        }
+        Self { hosts, measured, busy }
     }
 
     /// Orders of service in which hosts may have worked.
@@ -196,7 +208,7 @@ impl Joint {
     /// What all the traces together, summed up in one sub-model, tell in that form.
     pub fn traced(&self, all: &SubModel, form: Form) -> Traced {
         let all = &weave::decided(all);
-        let mut traced = Traced::default();
+        let mut traced = Traced { hosts: self.busy.clone(), ..Traced::default() };
         for (name, tries) in &self.hosts {
             let tried = chosen(tries, form);
             let mut host = tried.1;

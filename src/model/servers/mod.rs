@@ -6,6 +6,7 @@
 //! small for invocations that found many others there, with too many servers too large. So the number of servers is the one with which the
 //! processor time does not depend on how many others were found ([`Occupancy::served`]). The order of service is found in the same way ([`Discipline`]).
 
+mod busy;
 mod customers;
 mod discipline;
 mod joint;
@@ -16,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::diagnostic::{Diagnostic, Place, Severity};
 use crate::lqn::stays::Stays;
-use crate::lqn::submodel::{EntryIndex, Interaction};
+use crate::lqn::submodel::{EntryIndex, EntryTotal, Interaction};
 use crate::lqn::{Multiplicity, Scheduling, Work};
 use crate::model::config::Configuration;
 use crate::model::demand::is_measured;
@@ -120,6 +121,7 @@ impl Traced {
         let mut traced = Self::default();
         let Some(observed) = Observed::of(parts) else { return traced };
         let mut most_beyond = 0.0;
+        traced.hosts = busy::hosts(parts, configuration, &observed);
         for (name, entries) in hosts_of(parts, configuration) {
             let given = given(configuration, &name);
             if given == Some(Multiplicity::Infinite) {
@@ -281,14 +283,18 @@ fn hosts_of(parts: &Parts<'_>, configuration: &Configuration) -> BTreeMap<String
     for &index in &parts.entries {
         let entry = parts.sub.entry(index);
         if entry.stays.seen() > 0 && entry.interaction != Interaction::Customer {
-            let task = parts.sub.names.text(entry.task);
-            let settings = configuration.tasks.get(task);
-            let host = settings.and_then(|settings| settings.processor.as_deref()).unwrap_or(task);
-            hosts.entry(host.to_owned()).or_default().push(index);
+            hosts.entry(host_of(parts, configuration, entry)).or_default().push(index);
         }
     }
     hosts.retain(|_, entries| !entries.iter().any(|index| is_measured(parts.sub.entry(*index))));
     hosts
+}
+
+/// The processor that an entry runs on.
+fn host_of(parts: &Parts<'_>, configuration: &Configuration, entry: &EntryTotal) -> String {
+    let task = parts.sub.names.text(entry.task);
+    let settings = configuration.tasks.get(task);
+    settings.and_then(|settings| settings.processor.as_deref()).unwrap_or(task).to_owned()
 }
 
 /// Which copy of a host each instance is at, by the number that tells instances apart; nothing where there are no copies, or not as many as were seen.
