@@ -137,7 +137,10 @@ fn named<'l>(metric: &str, labels: &(impl Iterator<Item = (&'l str, &'l str)> + 
 mod tests {
     use super::Counted;
 
-    fn of(lines: &[(&str, &[(&str, &str)], f64)]) -> Vec<(String, f64)> {
+    /// A metric, its labels, its value.
+    type Line<'l> = (&'l str, &'l [(&'l str, &'l str)], f64);
+
+    fn of(lines: &[Line<'_>]) -> Vec<(String, f64)> {
         let mut counted = Counted::default();
         for (name, labels, value) in lines {
             counted.take(name, &labels.iter().copied(), *value);
