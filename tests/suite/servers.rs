@@ -136,38 +136,30 @@ fn servers_and_demands_are_found_again() {
     assert!(right * 10 >= all * 9, "{right} of {all}");
 }
 
-/// Begins and ends of so many requests at servers that take them in the order in which they come.
-fn line(seed: u64, servers: usize, busy: f64, count: usize) -> Vec<(f64, f64)> {
+/// Begins and ends of so many requests at a server that takes them in the order in which they come.
+fn line(seed: u64, busy: f64, count: usize) -> Vec<(f64, f64)> {
     let mut random = Random::new(seed);
-    let mut free = vec![0.0_f64; servers];
-    let mut now = 0.0;
-    let mut stays = Vec::new();
-    for _ in 0..count {
-        now += exponential(&mut random, DEMAND / (servers as f64 * busy));
-        let first = (0..servers).min_by(|left, right| free[*left].total_cmp(&free[*right])).expect("there is one");
-        free[first] = free[first].max(now) + exponential(&mut random, DEMAND);
-        stays.push((now, free[first]));
-    }
-    stays
+    let (mut now, mut free) = (0.0_f64, 0.0_f64);
+    let of = |_| {
+        now += exponential(&mut random, DEMAND / busy);
+        free = free.max(now) + exponential(&mut random, DEMAND);
+        (now, free)
+    };
+    (0..count).map(of).collect()
 }
 
 #[test]
-fn the_order_of_service_is_found_beside_the_number_of_servers() {
-    let (mut right, mut all) = (0, 0);
-    for (servers_there, busy) in [(1, 0.4), (1, 0.8), (2, 0.6), (4, 0.7), (4, 0.85)] {
-        for seed in [1, 2] {
-            let (model, _) = completed(&spans(&line(seed, servers_there, busy, 4000), 1000, |_| true), "");
+fn one_server_that_serves_in_the_order_of_arrival_is_told_from_one_that_is_shared() {
+    for busy in [0.4, 0.6, 0.8] {
+        let orders =
+            [(line(1, busy, 4000), Scheduling::Fcfs), (station(3, 1, busy, 4000), Scheduling::ProcessorSharing)];
+        for (stays, order) in orders {
+            let (model, _) = completed(&spans(&stays, 1000, |_| true), "");
             let host = &model.processors[model.processor_named("host").expect("it is there").index()];
-            let found = (host.scheduling, host.multiplicity);
-            all += 1;
-            right += u32::from(found == (Scheduling::Fcfs, Multiplicity::Finite(servers_there as u32)));
-            println!("{servers_there} at {busy}: {found:?}, {}", demand(&model));
+            assert_eq!((host.scheduling, host.multiplicity), (order, Multiplicity::Finite(1)), "{busy}");
+            assert!((demand(&model) / DEMAND - 1.0).abs() < 0.05, "{order:?} at {busy}: {}", demand(&model));
         }
-        let (model, _) = completed(&spans(&station(3, servers_there as u32, busy, 4000), 1000, |_| true), "");
-        let host = &model.processors[model.processor_named("host").expect("it is there").index()];
-        assert_eq!(host.scheduling, Scheduling::ProcessorSharing, "{servers_there} at {busy}");
     }
-    assert!(right * 10 >= all * 9, "{right} of {all}");
 }
 
 /// Two copies with 5/s each call a server that takes 0.05 s: it is busy half of the time, and twice the load saturates it.
