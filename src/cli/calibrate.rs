@@ -40,15 +40,16 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     let Arguments { traces, reading, reduce, config, utilisation, output } = arguments;
     input::check_stdin_once(traces.iter().chain(&reduce.rules).chain(config).chain(&utilisation.files))?;
-    let series = utilisation::read(utilisation)?;
-    let (configuration, _) = source::configuration(config.as_deref(), terminal)?;
+    let metrics = utilisation::read(utilisation)?;
+    let (mut configuration, _) = source::configuration(config.as_deref(), terminal)?;
     let mut loads = Vec::new();
     for trace in traces {
         let trace_alone = std::slice::from_ref(trace);
         let submodel = source::submodel_grouped(trace_alone, (reading, reduce), &configuration, terminal)?;
         let own = source::with_defaults(configuration.clone(), &submodel);
-        let busy = pipeline::measured(&series, &submodel, &own, terminal)?;
-        loads.push(CalibrationLoad { name: trace.display().to_string(), submodel, busy });
+        let own = pipeline::measured(&metrics, &submodel, own, terminal)?;
+        configuration.cores.extend(own.cores);
+        loads.push(CalibrationLoad { name: trace.display().to_string(), submodel, busy: own.measured });
     }
     let configuration = loads.iter().fold(configuration, |own, load| source::with_defaults(own, &load.submodel));
     let found = calibrate(&loads, &configuration, reduce.thread_count())?;

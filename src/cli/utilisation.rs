@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use dyelog::model::utilisation::Series;
+use dyelog::model::utilisation::Metrics;
 use dyelog::pipeline::{self, ValueUnit};
 
 use crate::cli::{Failure, input};
@@ -11,7 +11,7 @@ use crate::cli::{Failure, input};
 /// Measured utilisation.
 #[derive(Clone, Debug, Default, Args)]
 pub struct UtilisationArguments {
-    /// How busy processors were while the traces were recorded: CSV, Prometheus text or query result, OTLP metrics; may be repeated
+    /// How busy processors were while the traces were recorded, and how many cores they have: CSV, Prometheus text or query result, OTLP metrics; may be repeated
     #[arg(id = "utilisation_files", long = "utilisation", visible_alias = "utilization", value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// What values are where a file does not tell
@@ -53,6 +53,6 @@ impl From<UnitName> for ValueUnit {
 }
 
 /// Reads the files.
-pub fn read(arguments: &UtilisationArguments) -> Result<Vec<Series>, Failure> {
+pub fn read(arguments: &UtilisationArguments) -> Result<Metrics, Failure> {
     Ok(pipeline::read_utilisation(&input::inputs(&arguments.files), arguments.unit.map(ValueUnit::from))?)
 }

@@ -54,7 +54,7 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     let SourceArguments { files, reading, reduce, config, utilisation } = &arguments.source;
     let all = files.iter().chain(&arguments.against).chain(&utilisation.files).chain(config);
     input::check_stdin_once(all.chain(&reduce.rules))?;
-    let series = utilisation::read(utilisation)?;
+    let metrics = utilisation::read(utilisation)?;
     // What was measured is that of the traces that the model is held against.
     let own = SourceArguments { utilisation: UtilisationArguments::default(), ..arguments.source.clone() };
     let source = source::load(&own, terminal)?;
@@ -71,7 +71,8 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
         let configuration =
             if source.origins.is_some() { source.configuration.clone() } else { Configuration::default() };
         let configuration = source::with_defaults(configuration, submodel);
-        let busy = pipeline::measured(&series, submodel, &configuration, terminal)?;
+        let configuration = pipeline::measured(&metrics, submodel, configuration, terminal)?;
+        let busy = configuration.measured.clone();
         let measured = Measured { name: name.clone(), submodel, busy };
         loads.push(validate(&source.model, &measured, &configuration, reduce.thread_count())?);
         progress.advance(1);

@@ -171,7 +171,11 @@ impl<'a> Assembly<'a> {
         }
         let defaults = &self.configuration.defaults;
         let settings = self.configuration.processors.get(name);
-        let scheduling = settings.and_then(|settings| settings.scheduling).unwrap_or(defaults.scheduling);
+        let scheduling = settings
+            .and_then(|settings| settings.scheduling)
+            .or(defaults.scheduling)
+            .or_else(|| self.traced.scheduling(name))
+            .unwrap_or(Scheduling::ProcessorSharing);
         let multiplicity = settings
             .and_then(|settings| settings.multiplicity)
             .or(defaults.multiplicity)

@@ -45,6 +45,12 @@ pub fn is_measured(total: &EntryTotal) -> bool {
     activities.any(|activity| activity.cpu.count > 0)
 }
 
+/// The processor time that was measured of all invocations of an entry, seconds.
+pub fn measured_time(total: &EntryTotal) -> f64 {
+    let activities = total.work.values().flat_map(|work| work.activities.values());
+    activities.map(|activity| activity.cpu.sum.as_f64()).sum()
+}
+
 /// Derives demands, and gathers what is doubtful about them.
 pub struct Demands<'a> {
     names: &'a Names,

@@ -17,6 +17,9 @@ use crate::model::demand::is_measured;
 /// An identifier of which instances have fewer invocations each, on the mean, names something else: a request, a connection.
 const FEWEST_EACH: u64 = 10;
 
+/// An instance that does less than this part of what the busiest one does in as much time is none that requests are spread over.
+const STRAY: f64 = 0.02;
+
 /// How many of a kind are named.
 const SHOWN: usize = 8;
 
@@ -38,9 +41,6 @@ struct Instances<'s> {
 pub fn placed(sub: &SubModel, configuration: &Configuration) -> (Configuration, Vec<Diagnostic>) {
     let mut placing = Placing { placed: configuration.clone(), ..Placing::default() };
     let tasks = instances(sub);
-    if tasks.is_empty() {
-        return (placing.placed, Vec::new());
-    }
     // A user who says where one task runs, or what its own processor is like, keeps it there.
     let is_free = |task: &str| {
         let settings = configuration.tasks.get(task);
@@ -81,6 +81,9 @@ pub fn placed(sub: &SubModel, configuration: &Configuration) -> (Configuration, 
             placing.replicate(task, own);
         }
     }
+    for (processor, (cores, metric)) in &configuration.cores {
+        placing.bound(processor, *cores, metric, configuration);
+    }
     placing.finish()
 }
 
@@ -90,6 +93,7 @@ struct Placing {
     replicas: Vec<String>,
     sharing: Vec<String>,
     cores: Vec<String>,
+    counted: Vec<String>,
     apart: Vec<String>,
     partly: Vec<String>,
     unclear: Vec<String>,
@@ -142,6 +146,27 @@ impl Placing {
         self.cores.push(format!("`{name}`: {told} cores{less}"));
     }
 
+    /// Gives a processor no more servers than metrics say that it has, where the configuration gives none.
+    fn bound(&mut self, name: &str, cores: f64, metric: &str, configuration: &Configuration) {
+        let given = configuration.processors.get(name).and_then(|settings| settings.multiplicity);
+        if given.or(configuration.defaults.multiplicity).is_some() {
+            return;
+        }
+        let settings =
+            self.placed.processors.entry(name.to_owned()).or_insert_with(|| ProcessorSettings::at(Place::Nowhere));
+        let each = cores / f64::from(settings.replicas.unwrap_or(1).max(1));
+        let servers = (each.min(f64::from(u32::MAX)) as u32).max(1);
+        if let Some(Multiplicity::Finite(told)) = settings.multiplicity
+            && told <= servers
+        {
+            return;
+        }
+        settings.multiplicity = Some(Multiplicity::Finite(servers));
+        let short = (each * 1000.0).round() / 1000.0;
+        let less = if each < 1.0 { ", of which one server is made that is never slower" } else { "" };
+        self.counted.push(format!("`{name}`: {short} cores by {metric}{less}"));
+    }
+
     fn finish(self) -> (Configuration, Vec<Diagnostic>) {
         let mut notes = Vec::new();
         let mut say = |message: &str, list: &[String], hint: &str| {
@@ -168,6 +193,7 @@ impl Placing {
             "set `processor` under `[task.NAME]`",
         );
         say("resources say how many cores there are", &self.cores, "set `multiplicity` under `[processor.NAME]`");
+        say("metrics say how many cores there are", &self.counted, "set `multiplicity` under `[processor.NAME]`");
         say(
             "tasks name one machine and keep processors of their own: their processor time was measured, and the number of cores of the machine is not known",
             &self.apart,
@@ -214,9 +240,18 @@ fn instances(sub: &SubModel) -> BTreeMap<&str, Instances<'_>> {
     seen.into_iter().map(of).collect()
 }
 
-/// How many instances there were on the mean, over the time in which there was one.
+/// How many instances there were on the mean, over the time in which there was one. An identifier with hardly any of the invocations is none of them, however long
+/// it was there: a health check, a span of another process.
 fn together(own: &[(&Replica, &Seen)]) -> u32 {
-    let mut lives: Vec<(i64, i64)> = own.iter().map(|(_, seen)| (seen.first, seen.last)).collect();
+    // Instances do alike in as much time: one that was there for a tenth of it does a tenth.
+    let busiest = own.iter().map(|(_, seen)| seen.invocations).max().unwrap_or(0);
+    let longest = own.iter().map(|(_, seen)| seen.first.abs_diff(seen.last)).max().unwrap_or(0);
+    let counts = |seen: &Seen| {
+        let part = seen.first.abs_diff(seen.last) as f64 / longest.max(1) as f64;
+        seen.invocations as f64 >= STRAY * busiest as f64 * part
+    };
+    let own = own.iter().filter(|(_, seen)| counts(seen));
+    let mut lives: Vec<(i64, i64)> = own.map(|(_, seen)| (seen.first, seen.last)).collect();
     lives.sort_unstable();
     let (mut all, mut covered, mut until) = (0_u128, 0_u128, i64::MIN);
     for (first, last) in lives {

@@ -23,6 +23,33 @@ pub struct Series {
     pub samples: Vec<(f64, f64)>,
 }
 
+/// How many cores a metric says that there are.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Capacity {
+    /// The file that it is from.
+    pub file: Arc<str>,
+    /// The metric's name.
+    pub metric: String,
+    /// Names that the resource goes by, the most telling first.
+    pub resources: Vec<String>,
+    /// Cores that it may use at most.
+    pub cores: f64,
+    /// Whether it is a limit of its own: those of several instances add up. Processors are counted by all that use them.
+    pub is_limit: bool,
+}
+
+/// What files of metrics tell of processors.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Metrics {
+    /// How busy they were.
+    pub series: Vec<Series>,
+    /// How many cores they have.
+    pub cores: Vec<Capacity>,
+}
+
+/// How many cores processors have by metrics, those of all copies together, and which metric says so.
+pub type Cores = BTreeMap<String, (f64, String)>;
+
 /// What values of a metric are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Unit {
@@ -98,6 +125,37 @@ pub fn measured(
         );
     }
     Ok((busy, findings))
+}
+
+/// How many cores the processors of a system have by metrics, those of all copies of a processor together, and which metric says so. Each is a bound: of several
+/// the least holds.
+pub fn cores(told: &[Capacity], sub: &SubModel, configuration: &Configuration) -> Cores {
+    let processors = processors(sub, configuration);
+    let placed = deployment::placed(sub, configuration).0;
+    let copies = |name: &str| placed.processors.get(name).and_then(|own| own.replicas).unwrap_or(1);
+    let mut by_metric: BTreeMap<(&String, &str), Vec<&Capacity>> = BTreeMap::new();
+    for own in told {
+        if let Some(name) = own.resources.iter().find_map(|resource| processor_of(resource, &processors)) {
+            by_metric.entry((name, &own.metric)).or_default().push(own);
+        }
+    }
+    let mut found = Cores::new();
+    for ((name, metric), own) in by_metric {
+        let most = own.iter().map(|capacity| capacity.cores).fold(0.0, f64::max);
+        let sum: f64 = own.iter().map(|capacity| capacity.cores).sum();
+        let each = f64::from(copies(name));
+        // Limits of instances that traces tell apart are those of as many copies, however many came and went.
+        let all = match own[0].is_limit {
+            true if each > 1.0 => sum / own.len() as f64 * each,
+            true => sum,
+            false => most * each,
+        };
+        let least = found.entry(name.clone()).or_insert((f64::INFINITY, String::new()));
+        if all < least.0 {
+            *least = (all, format!("`{metric}` in {}", own[0].file));
+        }
+    }
+    found
 }
 
 /// Those of the series that tell how busy processors of a sub-model were while it was recorded, each of them with its processor's name

@@ -7,6 +7,7 @@ use crate::callgraph::{CallTree, Granularity};
 use crate::diagnostic::Diagnostics;
 use crate::lqn::results::Results;
 use crate::lqn::{Body, Model, TaskId, Work};
+use crate::model::utilisation::Metrics;
 use crate::model::{Configuration, LoadReason};
 use crate::pipeline::listener::{Listener, Meter};
 use crate::pipeline::options::Options;
@@ -140,7 +141,7 @@ fn completed(
             Some(operations) => Ok(operations.with_demands(time, names, sink)),
             None => trace::operations_of(&profiled.profile, calls, false, names, sink),
         })?;
-    source::complete(reduced, configuration.clone(), &[], listener)
+    source::complete(reduced, configuration.clone(), &Metrics::default(), listener)
 }
 
 /// A model whose demands grow by as much as they do from one model to another, all of the same structure; none where structures differ.

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::diagnostic::Diagnostics;
-use crate::model::utilisation::Series;
+use crate::model::utilisation::Metrics;
 use crate::pipeline::listener::Listener;
 use crate::tlc::{EngineKind, EntryMerge, Rules};
 use crate::trace::messages::clocks::Correction;
@@ -75,7 +75,7 @@ pub struct Options<'r> {
     /// What is kept of each match of a template, and of each interaction among messages.
     pub keep_matches: Keep,
     /// How busy processors were measured to be while the traces were recorded, for the model that is made of them.
-    pub utilisation: Vec<Series>,
+    pub utilisation: Metrics,
     /// Up to how many spans the sub-model keeps, so that operations whose spans lie in several files become whole where sub-models merge;
     /// none where the sub-model is not to be saved.
     pub keep_spans: Option<usize>,
@@ -111,7 +111,7 @@ impl Default for Options<'_> {
             engine: EngineKind::Plans,
             threads: 1,
             keep_matches: Keep::Nothing,
-            utilisation: Vec::new(),
+            utilisation: Metrics::default(),
             keep_spans: None,
             rules: None,
         }

@@ -1,6 +1,5 @@
 //! A model, from a model file or made of traces.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::diagnostic::{Diagnostic, Diagnostics, Place, Severity};
@@ -8,7 +7,7 @@ use crate::lqn::saved::Kept;
 use crate::lqn::submodel::{EntryMerge, SubModel};
 use crate::lqn::{self, EntryId, Language, Loaded, Model, Multiplicity, Places, lint, saved};
 use crate::model::parameter::Subject;
-use crate::model::utilisation::{self, Busy, Series};
+use crate::model::utilisation::{self, Metrics};
 use crate::model::{Configuration, Explained, Origins};
 use crate::pipeline::codes;
 use crate::pipeline::input::{Input, Reader, read_text};
@@ -124,11 +123,11 @@ pub fn model(
 pub(super) fn complete(
     reduced: Reduced,
     configuration: Configuration,
-    utilisation: &[Series],
+    utilisation: &Metrics,
     listener: &mut dyn Listener,
 ) -> Result<Source, Diagnostics> {
-    let mut configuration = with_defaults(configuration, &reduced.reduction.submodel);
-    configuration.measured = measured(utilisation, &reduced.reduction.submodel, &configuration, listener)?;
+    let configuration = with_defaults(configuration, &reduced.reduction.submodel);
+    let configuration = measured(utilisation, &reduced.reduction.submodel, configuration, listener)?;
     let (model, findings, origins) = crate::model::complete(&reduced.reduction.submodel, &configuration)?;
     tell(&findings, listener);
     Ok(Source {
@@ -141,19 +140,22 @@ pub(super) fn complete(
     })
 }
 
-/// How busy processors of a system that is configured so were while the traces were recorded; tells what there is to say about it.
+/// The configuration with what metrics tell of its processors: how many cores they have, and how busy they were while the traces were recorded. Tells what there is
+/// to say about it.
 ///
 /// # Errors
 /// As [`utilisation::measured`].
 pub fn measured(
-    series: &[Series],
+    metrics: &Metrics,
     sub: &SubModel,
-    configuration: &Configuration,
+    mut configuration: Configuration,
     listener: &mut dyn Listener,
-) -> Result<BTreeMap<String, Busy>, Diagnostics> {
-    let (busy, findings) = utilisation::measured(series, sub, configuration)?;
+) -> Result<Configuration, Diagnostics> {
+    configuration.cores = utilisation::cores(&metrics.cores, sub, &configuration);
+    let (busy, findings) = utilisation::measured(&metrics.series, sub, &configuration)?;
     listener.findings(&findings);
-    Ok(busy)
+    configuration.measured = busy;
+    Ok(configuration)
 }
 
 /// The options with the patterns of names that a configuration has, where the options have none.
@@ -195,8 +197,8 @@ pub fn subjects(
                 let sub = reduced.reduction.submodel;
                 // A task of the native format is one sequential flow of control.
                 let sequential = !sub.concurrent;
-                let busy = measured(&options.utilisation, &sub, &settings, listener)?;
-                let subject = Subject::of_measured_traces(sub, &file, &text, sequential, busy)?;
+                let own = measured(&options.utilisation, &sub, settings.clone(), listener)?;
+                let subject = Subject::of_measured_traces(sub, &file, &text, sequential, own.measured, own.cores)?;
                 tell(&subject.base().findings, listener);
                 Questioned { subject, places: None }
             }
@@ -371,7 +373,7 @@ pub fn is_model(head: &[u8]) -> bool {
 
 /// Refuses what is for traces where there are none.
 fn only_a_model(file: &Input, config: Option<&Input>, options: &Options) -> Result<(), Diagnostics> {
-    if config.is_none() && options.rules.is_none() && options.utilisation.is_empty() {
+    if config.is_none() && options.rules.is_none() && options.utilisation == Metrics::default() {
         return Ok(());
     }
     let message = "a model file is complete: `--config`, `--rules` and `--utilisation` are for traces";

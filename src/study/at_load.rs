@@ -115,8 +115,10 @@ pub fn at_load(model: &Model, loads: &[ScenarioLoad]) -> AtLoad {
         match found.filter(|found| !found.is_empty()) {
             Some(found) => {
                 for (entry, mean) in &found {
+                    // A rate is that of each copy.
+                    let copies = f64::from(model.tasks[model.entries[entry.index()].task.index()].copies());
                     let arrivals = &mut at.model.entries[entry.index()].open_arrival_rate;
-                    *arrivals = Some(arrivals.unwrap_or(0.0) + load.rate * mean);
+                    *arrivals = Some(arrivals.unwrap_or(0.0) + load.rate * mean / copies);
                 }
                 at.origins.scenarios.push(scenario(load, Load::Open { rate: load.rate }, None, found));
             }

@@ -123,6 +123,55 @@ fn forms() -> Vec<(&'static str, String)> {
     vec![("u.csv", csv), ("rows.csv", rows), ("u.prom", text), ("query.json", query), ("otlp.json", otlp)]
 }
 
+/// Metrics tell cores in all forms, the least of which counts, and a configuration goes before them.
+#[test]
+fn metrics_tell_cores() {
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let at = folder.path();
+    let write = |name: &str, text: &str| fs::write(at.join(name), text).expect("the folder is writable");
+    write("t.jsonl", &spans(&station(5, 2, 0.5, 3000), 1000, |_| true));
+    write(
+        "limit.prom",
+        "kube_pod_container_resource_limits{container=\"host\",resource=\"cpu\",unit=\"core\"} 3\nkube_pod_container_resource_limits{container=\"host\",resource=\"memory\"} 5e8\n",
+    );
+    let labels = "container=\"host\",pod=\"host-1\"";
+    write(
+        "quota.prom",
+        &format!("container_spec_cpu_quota{{{labels}}} 250000\ncontainer_spec_cpu_period{{{labels}}} 50000\n"),
+    );
+    write(
+        "nodes.prom",
+        "node_cpu_seconds_total{instance=\"host:9100\",cpu=\"0\",mode=\"idle\"} 5 1700000000000\nnode_cpu_seconds_total{instance=\"host:9100\",cpu=\"1\",mode=\"idle\"} 5 1700000000000\n",
+    );
+    write(
+        "query.json",
+        "{\"status\":\"success\",\"data\":{\"resultType\":\"vector\",\"result\":[{\"metric\":{\"__name__\":\"machine_cpu_cores\",\"instance\":\"host\"},\"value\":[1700000000,\"6\"]}]}}",
+    );
+    write(
+        "otlp.json",
+        "{\"resourceMetrics\":[{\"resource\":{\"attributes\":[{\"key\":\"service.name\",\"value\":{\"stringValue\":\"host\"}}]},\"scopeMetrics\":[{\"metrics\":[{\"name\":\"jvm.cpu.count\",\"unit\":\"{cpu}\",\"sum\":{\"dataPoints\":[{\"timeUnixNano\":\"1700000000000000000\",\"asInt\":\"7\"}]}}]}]}]}",
+    );
+    write("one.toml", "[processor.host]\nmultiplicity = 1\n");
+    let found = |more: &[&str]| {
+        let mut arguments = vec!["model", "t.jsonl", "--format", "json"];
+        arguments.extend(more);
+        let (code, text, words) = run(at, &arguments);
+        assert_eq!(code, 0, "{words}");
+        let model = read_any("m.json", &text).expect("it was written by the program").model;
+        (model.processors[model.processor_named("host").expect("it is there").index()].multiplicity, words)
+    };
+    for (file, cores) in [("limit.prom", 3), ("quota.prom", 5), ("nodes.prom", 2), ("query.json", 6), ("otlp.json", 7)]
+    {
+        let (servers, words) = found(&["--utilisation", file]);
+        assert_eq!(servers, Multiplicity::Finite(cores), "{file}: {words}");
+        assert!(words.contains(&format!("`host`: {cores} cores by")) && words.contains(file), "{words}");
+    }
+    let (servers, _) = found(&["--utilisation", "query.json", "--utilisation", "limit.prom"]);
+    assert_eq!(servers, Multiplicity::Finite(3));
+    let (servers, words) = found(&["--utilisation", "limit.prom", "--config", "one.toml"]);
+    assert!(servers == Multiplicity::Finite(1) && !words.contains("cores by"), "{words}");
+}
+
 #[test]
 fn utilisation_is_read_in_all_forms_and_checked() {
     let folder = tempfile::tempdir().expect("a scratch folder");

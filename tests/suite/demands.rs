@@ -54,8 +54,9 @@ fn load(run: &str, is_measured: bool) -> CalibrationLoad {
     let mut busy = BTreeMap::new();
     if is_measured {
         let file = Input::new("cpu.csv", unzipped(&shared(&format!("traces/demands/{run}.cpu.csv.gz"))));
-        let series = read_utilisation(&[file], None).expect("utilisation");
-        busy = utilisation::measured(&series, &submodel, &Configuration::default()).expect("of the same time").0;
+        let metrics = read_utilisation(&[file], None).expect("utilisation");
+        busy =
+            utilisation::measured(&metrics.series, &submodel, &Configuration::default()).expect("of the same time").0;
     }
     CalibrationLoad { name: run.to_owned(), submodel, busy }
 }
@@ -97,8 +98,7 @@ fn demands_of_a_measured_server_are_found_again() {
     }
 }
 
-/// Each two loads of a server, together. 95 % intervals hold 35 of the 39 demands. Those that are missed are all of requests of 25 ms beside two
-/// classes of 125 ms: the system serves short requests sooner than processor sharing does, and no form of the model has that.
+/// Each two loads of a server, together: 95 % intervals hold nearly all of the demands.
 #[test]
 #[ignore = "needs the reference data, ../shared"]
 fn intervals_of_calibrated_demands_hold_the_known_ones() {
@@ -125,5 +125,5 @@ fn intervals_of_calibrated_demands_hold_the_known_ones() {
         }
     }
     println!("{held} of {all}");
-    assert!(held >= 35, "{held} of {all}");
+    assert!(held * 20 >= all * 19, "{held} of {all}");
 }

@@ -3,11 +3,12 @@
 use std::collections::BinaryHeap;
 use std::fmt::Write as _;
 
-use dyelog::lqn::{Body, Model, Multiplicity};
+use dyelog::lqn::{Body, Model, Multiplicity, Scheduling};
 use dyelog::model::parameter::Subject;
 use dyelog::model::{Configuration, Load, Origins, complete};
 use dyelog::solve::{LayeredOptions, layered};
 use dyelog::study::ScenarioResult;
+use dyelog::study::at_load::ScenarioLoad;
 
 use crate::generator::Random;
 use crate::law::reduced;
@@ -133,6 +134,64 @@ fn servers_and_demands_are_found_again() {
         }
     }
     assert!(right * 10 >= all * 9, "{right} of {all}");
+}
+
+/// Begins and ends of so many requests at a server that takes them in the order in which they come.
+fn line(seed: u64, busy: f64, count: usize) -> Vec<(f64, f64)> {
+    let mut random = Random::new(seed);
+    let (mut now, mut free) = (0.0_f64, 0.0_f64);
+    let of = |_| {
+        now += exponential(&mut random, DEMAND / busy);
+        free = free.max(now) + exponential(&mut random, DEMAND);
+        (now, free)
+    };
+    (0..count).map(of).collect()
+}
+
+#[test]
+fn one_server_that_serves_in_the_order_of_arrival_is_told_from_one_that_is_shared() {
+    for busy in [0.4, 0.6, 0.8] {
+        let orders =
+            [(line(1, busy, 4000), Scheduling::Fcfs), (station(3, 1, busy, 4000), Scheduling::ProcessorSharing)];
+        for (stays, order) in orders {
+            let (model, _) = completed(&spans(&stays, 1000, |_| true), "");
+            let host = &model.processors[model.processor_named("host").expect("it is there").index()];
+            assert_eq!((host.scheduling, host.multiplicity), (order, Multiplicity::Finite(1)), "{busy}");
+            assert!((demand(&model) / DEMAND - 1.0).abs() < 0.05, "{order:?} at {busy}: {}", demand(&model));
+        }
+    }
+}
+
+/// Two copies with 5/s each call a server that takes 0.05 s: it is busy half of the time, and twice the load saturates it.
+#[test]
+fn arrivals_at_copies_count_at_all_of_them() {
+    let text = "G \"copies\" 1e-5 50 -1\nP 2\n p web s r 2\n p db s\n-1\nT 2\n t web n get -1 web i r 2\n t db n read -1 db i\n O web db 1\n \
+                I web db 2\n-1\nE 2\n s get 0.01 -1\n a get 5\n y get read 1 -1\n s read 0.05 -1\n-1\n";
+    let model = dyelog::lqn::read_any("copies.lqn", text).expect("it is sound").model;
+    let analysis = dyelog::lqn::operational::OperationalAnalysis::new(&model, 1000).expect("it is sound");
+    let bounds = dyelog::lqn::bounds::AsymptoticBounds::new(analysis);
+    assert!((bounds.rooms()[0].factor() - 2.0).abs() < 1e-9, "{:?}", bounds.rooms());
+    assert!((bounds.open()[0].rate - 10.0).abs() < 1e-9, "{:?}", bounds.open());
+    let load = ScenarioLoad {
+        name: "get".into(),
+        load: Load::Open { rate: 10.0 },
+        rate: 10.0,
+        first: vec![("get".into(), 1.0)],
+    };
+    let at = dyelog::study::at_load::at_load(&model, &[load]);
+    assert_eq!(at.model.entries[0].open_arrival_rate, Some(5.0));
+}
+
+#[test]
+fn measured_processor_time_bounds_servers_from_below() {
+    for (servers_there, busy, most) in [(1, 0.5, 1), (4, 0.8, 5), (8, 0.7, 10)] {
+        let text = spans(&station(4, servers_there, busy, 6000), 1000, |_| true);
+        let cpu = "\"attributes\":[{\"key\":\"thread.cpu_time\",\"value\":{\"doubleValue\":0.01}}],\"startTime";
+        let (model, _) = completed(&text.replace("\"startTime", cpu), "");
+        let found = servers(&model);
+        let Multiplicity::Finite(count) = found else { panic!("{found:?}") };
+        assert!((servers_there..=most).contains(&count), "{servers_there} at {busy}: {count}");
+    }
 }
 
 #[test]

@@ -91,7 +91,7 @@ impl SourceBounds {
 pub struct ArrivalBounds {
     /// The entry.
     pub entry: EntryId,
-    /// Arrivals per second.
+    /// Arrivals per second, at all copies of its task.
     pub rate: f64,
     /// The response time without queueing, seconds.
     pub response: f64,
@@ -142,7 +142,8 @@ impl<'a> AsymptoticBounds<'a> {
     pub fn open(&self) -> Vec<ArrivalBounds> {
         let entries = self.analysis.model.entries.iter().enumerate();
         let arrivals = entries.filter_map(|(number, entry)| {
-            let rate = entry.open_arrival_rate.filter(|rate| *rate > 0.0)?;
+            let copies = f64::from(self.analysis.model.tasks[entry.task.index()].copies());
+            let rate = entry.open_arrival_rate.filter(|rate| *rate > 0.0)? * copies;
             let mut visits = vec![0.0; self.held.len()];
             visits[number] = 1.0;
             let limits = self.limits(&self.analysis.visits(visits));

@@ -5,6 +5,7 @@ use dyelog::lqn::Language;
 use dyelog::lqn::results::Results;
 use dyelog::lqn::saved;
 use dyelog::lqn::submodel::SubModel;
+use dyelog::model::utilisation::Metrics;
 use dyelog::pipeline::{Input, Options, Source, model};
 use dyelog::report;
 use dyelog::report::Look;
@@ -51,7 +52,7 @@ impl Answer {
         let unknown = unknown_sampling(&submodel);
         let text = saved::write(&submodel, merge);
         let mut options = Options::default();
-        options.utilisation = utilisation;
+        options.utilisation = Metrics { series: utilisation, ..Metrics::default() };
         let source = model(&[Input::new("period", text)], None, &options, &mut ()).map_err(words)?;
         Ok(Self { source, unknown })
     }

@@ -34,7 +34,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::diagnostic::Place;
 use crate::lqn::{Multiplicity, Scheduling};
-use crate::model::utilisation::Busy;
+use crate::model::utilisation::{Busy, Cores};
 
 /// A configuration, all of whose parts may be left out.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -63,17 +63,19 @@ pub struct Configuration {
     pub group: Vec<String>,
     /// How busy processors were measured to be while traces were recorded. It stands in no file of configuration.
     pub measured: BTreeMap<String, Busy>,
+    /// How many cores processors have by metrics, those of all copies together, and which metric says so. It stands in no file of configuration.
+    pub cores: Cores,
 }
 
 /// What holds for tasks and processors without a setting of their own.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Defaults {
     /// Threads of a task; infinite where not given.
     pub threads: Option<Multiplicity>,
     /// Servers of a processor; as many as the traces show where not given, else one.
     pub multiplicity: Option<Multiplicity>,
-    /// The order of service of processors.
-    pub scheduling: Scheduling,
+    /// The order of service of processors; as the traces show where not given, else sharing.
+    pub scheduling: Option<Scheduling>,
     /// The network latency per call; as traced where not given.
     pub network: Option<Network>,
 }
@@ -85,12 +87,6 @@ pub enum Network {
     Traced,
     /// So many seconds a call.
     Each(f64),
-}
-
-impl Default for Defaults {
-    fn default() -> Self {
-        Self { threads: None, multiplicity: None, scheduling: Scheduling::ProcessorSharing, network: None }
-    }
 }
 
 /// The load of a scenario: closed with a population, or open with a rate.

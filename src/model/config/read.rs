@@ -175,11 +175,7 @@ fn defaults(reader: &mut Reader<'_>, item: &Item<'_>) -> Defaults {
         match key.get_ref().as_ref() {
             "threads" => defaults.threads = reader.multiplicity(item, "`threads`"),
             "multiplicity" => defaults.multiplicity = reader.multiplicity(item, "`multiplicity`"),
-            "scheduling" => {
-                if let Some(scheduling) = reader.scheduling(item, "processors", &PROCESSOR_SCHEDULINGS) {
-                    defaults.scheduling = scheduling;
-                }
-            }
+            "scheduling" => defaults.scheduling = reader.scheduling(item, "processors", &PROCESSOR_SCHEDULINGS),
             "network" => defaults.network = reader.network(item),
             _ => reader.unknown(key, "`defaults`", &["threads", "multiplicity", "scheduling", "network"]),
         }

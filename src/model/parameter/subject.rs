@@ -9,7 +9,7 @@ use crate::lqn::Multiplicity;
 use crate::lqn::submodel::SubModel;
 use crate::model::parameter::configuration::{self, Settings};
 use crate::model::parameter::{Axis, Bounds, Kind, Path, Value, elements};
-use crate::model::utilisation::Busy;
+use crate::model::utilisation::{Busy, Cores};
 use crate::model::{Configuration, Origins, Traced, codes, complete_as_traced};
 
 /// A parameter with a value.
@@ -49,7 +49,7 @@ pub struct Subject {
 
 #[derive(Clone, Debug)]
 enum Source {
-    Traces { sub: Box<SubModel>, settings: Settings, sequential: bool, traced: Box<Traced> },
+    Traces { sub: Box<SubModel>, settings: Settings, sequential: bool, traced: Box<Traced>, cores: Cores },
     Model(Box<Model>),
 }
 
@@ -59,10 +59,10 @@ impl Subject {
     /// # Errors
     /// When the configuration cannot be read, or the traces show nothing.
     pub fn of_traces(sub: SubModel, file: &Arc<str>, text: &str, sequential: bool) -> Result<Self, Diagnostics> {
-        Self::of_measured_traces(sub, file, text, sequential, BTreeMap::new())
+        Self::of_measured_traces(sub, file, text, sequential, BTreeMap::new(), Cores::new())
     }
 
-    /// The same, where some processors were measured to be so busy.
+    /// The same, where some processors were measured to be so busy, and to have so many cores.
     ///
     /// # Errors
     /// As [`Subject::of_traces`].
@@ -72,9 +72,10 @@ impl Subject {
         text: &str,
         sequential: bool,
         busy: BTreeMap<String, Busy>,
+        cores: Cores,
     ) -> Result<Self, Diagnostics> {
         let settings = Settings::parse(file, text)?;
-        let mut source = Source::Traces { sub: Box::new(sub), settings, sequential, traced: Box::default() };
+        let mut source = Source::Traces { sub: Box::new(sub), settings, sequential, traced: Box::default(), cores };
         source.look(busy)?;
         let base = source.model(&[])?;
         if let (Source::Traces { settings, .. }, Some(origins)) = (&mut source, &base.origins) {
@@ -234,8 +235,8 @@ impl Subject {
 impl Source {
     /// Looks at what traces tell of the system as it is configured, before anything is changed.
     fn look(&mut self, busy: BTreeMap<String, Busy>) -> Result<(), Diagnostics> {
-        if let Self::Traces { sub, settings, traced, .. } = self {
-            let configuration = Configuration { measured: busy, ..settings.configuration()? };
+        if let Self::Traces { sub, settings, traced, cores, .. } = self {
+            let configuration = Configuration { measured: busy, cores: cores.clone(), ..settings.configuration()? };
             **traced = crate::model::traced(sub, &configuration);
         }
         Ok(())
@@ -245,12 +246,12 @@ impl Source {
     fn model(&self, changes: &[Change]) -> Result<Asked, Diagnostics> {
         match self {
             Self::Model(model) => Ok(Asked { model: (**model).clone(), origins: None, findings: Vec::new() }),
-            Self::Traces { sub, settings, sequential, traced } => {
+            Self::Traces { sub, settings, sequential, traced, cores } => {
                 let mut settings = settings.clone();
                 for change in changes.iter().filter(|change| !elements_only(change)) {
                     settings.set(&change.path, kind_of(change), &change.value);
                 }
-                let mut configuration = settings.configuration()?;
+                let mut configuration = Configuration { cores: cores.clone(), ..settings.configuration()? };
                 if *sequential {
                     configuration.defaults.threads.get_or_insert(Multiplicity::Finite(1));
                 }

@@ -7,10 +7,12 @@ use crate::lqn::stays::Stays;
 use crate::lqn::submodel::{EntryIndex, EntryKey, SubModel};
 use crate::model::config::Configuration;
 use crate::model::parts::Parts;
+use crate::model::servers::discipline::Discipline;
 use crate::model::servers::occupancy::Occupancy;
 use crate::model::servers::sampled::waiting;
 use crate::model::servers::{
-    ENOUGH, Evidence, Host, Observed, OwnTime, Traced, candidates, given, hosts_of, unlikelihood,
+    ENOUGH, Evidence, Host, Observed, OwnTime, Traced, busy, candidates, disciplines, given, hosts_of, levels,
+    scheduling_given, unlikelihood,
 };
 use crate::model::utilisation::Busy;
 use crate::model::{deployment, weave};
@@ -29,6 +31,8 @@ pub enum Form {
     Most,
     /// With the servers that fit best, divided by so many: responses may grow as if there were fewer than their times show at small loads.
     Fewer(u32),
+    /// With as many servers as fit best, in another order of service that fits.
+    Served(Discipline),
     /// Without delays: what is no queueing behind open arrivals is demand.
     NoDelay,
     /// With what the traces of one load tell.
@@ -57,7 +61,10 @@ struct Seen {
 /// A number of servers, and what entries make of it under each load.
 struct Tried {
     servers: u32,
+    discipline: Discipline,
     score: f64,
+    /// The score among orders of service of as many servers.
+    score_of_order: f64,
     fits: bool,
     /// By load, then by entry.
     seen: Vec<BTreeMap<EntryKey, Seen>>,
@@ -68,6 +75,8 @@ pub struct Joint {
     hosts: BTreeMap<String, Vec<Tried>>,
     /// Hosts whose utilisation was measured under all loads.
     measured: BTreeSet<String>,
+    /// Hosts whose processor time was measured and that one server is too few for, with as many as the largest load needs.
+    busy: BTreeMap<String, Host>,
 }
 
 /// A host under one load.
@@ -121,16 +130,26 @@ impl Joint {
                 Some(Multiplicity::Finite(servers)) => vec![servers],
                 _ => candidates(most.max(1)),
             };
-            let tries = tried.into_iter().map(|servers| {
+            let order = Discipline::given(scheduling_given(loads[0].1, name));
+            let fullest = views.iter().flatten().max_by_key(|view| view.occupancy.most);
+            let probability = views.iter().flatten().map(|view| view.observed.probability).fold(1.0, f64::min);
+            let orders = |servers: u32, of: fn(&Occupancy, f64, Option<Discipline>, u32) -> Vec<Discipline>| {
+                let orders = fullest.map(|view| of(&view.occupancy, probability, order, servers)).unwrap_or_default();
+                orders.into_iter().map(move |order| (servers, order))
+            };
+            let try_it = |(servers, discipline): (u32, Discipline)| {
                 let (mut score, mut fits, mut seen) = (unlikelihood(servers), true, Vec::new());
+                let mut score_of_order = 0.0;
                 for view in &views {
                     let Some(View { observed, entries, parts, occupancy, busy }) = view else {
                         seen.push(BTreeMap::new());
                         continue;
                     };
                     let there: f64 = entries.iter().map(|index| observed.present(parts, *index)).sum();
-                    let evidence = Evidence::of(occupancy, servers, observed.probability, there, *busy);
+                    let served = (servers, discipline);
+                    let evidence = Evidence::of(occupancy, served, observed.probability, there, *busy);
                     score += evidence.unlikelihood();
+                    score_of_order += evidence.unlikelihood_of_order();
                     fits &= evidence.fits();
                     let imputed = evidence.imputed;
                     let measured = busy.map(|busy| busy.cores(f64::from(servers)));
@@ -138,24 +157,47 @@ impl Joint {
                     let most = if observed.probability < 1.0 { there } else { there * imputed.all };
                     // What was measured is shared out by how long invocations were there.
                     let shared = measured.map(|busy| busy.min(most) / there.max(f64::MIN_POSITIVE));
+                    let by_order = |shared: f64, place: usize| match discipline {
+                        Discipline::Sharing => shared,
+                        _ => imputed.processor[place] * shared / imputed.all.max(f64::MIN_POSITIVE),
+                    };
                     let one = |(place, index): (usize, &EntryIndex)| {
                         let entry = parts.sub.entry(*index);
                         let invocations = entry.invocations.max(1) as f64;
                         let rate = invocations / observed.probability / observed.seconds;
-                        let part = shared.unwrap_or(imputed.processor[place]).min(1.0);
+                        let part = shared.map_or(imputed.processor[place], |shared| by_order(shared, place)).min(1.0);
                         (entry.key, Seen { own: entry.own_time() / invocations, invocations, rate, part })
                     };
                     seen.push(entries.iter().enumerate().map(one).collect());
                 }
-                Tried { servers, score, fits, seen }
-            });
-            let tries = tries.collect();
+                Tried { servers, discipline, score, score_of_order, fits, seen }
+            };
+            let mut tries: Vec<Tried> =
+                tried.into_iter().flat_map(|servers| orders(servers, disciplines)).map(try_it).collect();
+            let of_levels: Vec<Tried> = orders(best(&tries).servers, levels).map(try_it).collect();
+            tries.extend(of_levels);
+            tries.sort_by_key(|tried| (tried.servers, tried.discipline));
             if views.iter().flatten().all(|view| view.busy.is_some()) {
                 measured.insert(name.clone());
             }
             hosts.insert(name.clone(), tries);
         }
-        Self { hosts, measured }
+        let mut busy: BTreeMap<String, Host> = BTreeMap::new();
+        for ((observed, _), (parts, (_, configuration))) in of_load.iter().zip(parts.iter().zip(loads)) {
+            let Some(observed) = observed else { continue };
+            for (name, host) in busy::hosts(parts, configuration, observed) {
+                let own = busy.entry(name).or_insert(host);
+                if host.servers > own.servers {
+                    *own = host;
+                }
+            }
+        }
+        Self { hosts, measured, busy }
+    }
+
+    /// Orders of service in which hosts may have worked.
+    pub fn disciplines(&self) -> BTreeSet<Discipline> {
+        self.hosts.values().flatten().map(|tried| tried.discipline).collect()
     }
 
     /// Whether utilisation of a host was measured.
@@ -166,7 +208,7 @@ impl Joint {
     /// What all the traces together, summed up in one sub-model, tell in that form.
     pub fn traced(&self, all: &SubModel, form: Form) -> Traced {
         let all = &weave::decided(all);
-        let mut traced = Traced::default();
+        let mut traced = Traced { hosts: self.busy.clone(), ..Traced::default() };
         for (name, tries) in &self.hosts {
             let tried = chosen(tries, form);
             let mut host = tried.1;
@@ -187,38 +229,60 @@ impl Joint {
     }
 }
 
-/// The number of servers of a form.
+/// The number of servers and the order of service of a form.
 fn chosen(tries: &[Tried], form: Form) -> (&Tried, Host) {
-    let best =
-        tries.iter().min_by(|left, right| left.score.total_cmp(&right.score)).expect("one number is always tried");
-    let fitting: Vec<&Tried> = tries.iter().filter(|tried| tried.fits).collect();
+    let telling = || tries.iter().filter(|tried| Discipline::TELLING.contains(&tried.discipline));
+    let best = best(tries);
+    let best = of_order(tries, best.servers, None);
+    let fitting: Vec<&Tried> = telling().filter(|tried| tried.fits).collect();
     let least = fitting.first().map_or(best, |least| if least.servers < best.servers { least } else { best });
     let most = fitting.last().map_or(best, |most| if most.servers > best.servers { most } else { best });
-    let open = tries.last().is_some_and(|last| most.servers == last.servers) && tries.len() > 1;
-    let servers = match form {
-        Form::Fewest => least.servers,
-        Form::Most if open => most.servers.max(best.servers.saturating_mul(MANY)),
-        Form::Most => most.servers,
-        Form::Fewer(times) => (best.servers / times.max(1)).max(1),
-        _ => best.servers,
-    };
+    let (first, last) = (tries.first().map(|tried| tried.servers), tries.last().map(|tried| tried.servers));
+    let open = last == Some(most.servers) && first != last;
     let tried = match form {
-        Form::Fewest => least,
-        Form::Most => most,
-        Form::Fewer(_) => tries.iter().find(|tried| tried.servers >= servers).unwrap_or(best),
+        Form::Fewest => of_order(tries, least.servers, None),
+        Form::Most => of_order(tries, most.servers, None),
+        Form::Fewer(times) => {
+            let servers = (best.servers / times.max(1)).max(1);
+            let own = tries.iter().find(|tried| tried.servers >= servers).unwrap_or(best);
+            of_order(tries, own.servers, Some(best.discipline))
+        }
+        Form::Served(order) => {
+            let own = of_order(tries, best.servers, Some(order));
+            if own.fits { own } else { best }
+        }
         _ => best,
+    };
+    let servers = match form {
+        Form::Most if open => most.servers.max(best.servers.saturating_mul(MANY)),
+        Form::Fewer(times) => (best.servers / times.max(1)).max(1),
+        _ => tried.servers,
     };
     let range = Some((least.servers, (!open).then_some(most.servers)));
     let host = Host {
         servers,
+        discipline: tried.discipline,
         copies: 1,
-        range: range.filter(|_| tries.len() > 1),
+        range: range.filter(|_| first != last),
         most: 2,
         utilization: 0.0,
         measured: None,
         alone: 0.0,
     };
     (tried, host)
+}
+
+/// The number of servers that fits best, by the orders of service that tell it.
+fn best(tries: &[Tried]) -> &Tried {
+    let telling = tries.iter().filter(|tried| Discipline::TELLING.contains(&tried.discipline));
+    telling.min_by(|left, right| left.score.total_cmp(&right.score)).expect("one number is always tried")
+}
+
+/// So many servers in that order of service, where it was tried, else in the one that fits best.
+fn of_order(tries: &[Tried], servers: u32, order: Option<Discipline>) -> &Tried {
+    let same = || tries.iter().filter(|tried| tried.servers == servers);
+    let best = same().min_by(|left, right| left.score_of_order.total_cmp(&right.score_of_order));
+    same().find(|tried| Some(tried.discipline) == order).or(best).expect("the number was tried")
 }
 
 /// Demand and delay of each entry, over all loads.
@@ -228,8 +292,9 @@ fn demands(host: &mut Host, tried: &Tried, form: Form, is_measured: bool) -> BTr
         Form::Alone(load) => tried.seen.get(load).or(tried.seen.first()).into_iter().collect(),
         _ => tried.seen.iter().collect(),
     };
-    // What was measured is demand, whatever the rest of the time is.
-    let is_shared = form == Form::NoDelay && !is_measured;
+    // What was measured is demand, whatever the rest of the time is. Those that come first queue least, however much they work: that leaves no delay to them.
+    let has_delay = form != Form::NoDelay || is_measured;
+    let is_shared = !has_delay && tried.discipline != Discipline::FirstCome;
     let mut sums: BTreeMap<EntryKey, (f64, f64)> = BTreeMap::new();
     for load in &loads {
         let scale = if is_shared { without_delay(load, servers) } else { 1.0 };
@@ -247,8 +312,15 @@ fn demands(host: &mut Host, tried: &Tried, form: Form, is_measured: bool) -> BTr
         let busy: f64 = load.iter().map(|(key, seen)| seen.rate * demand[key]).sum();
         most = most.max(busy);
         let queueing = waiting(servers, busy) / busy.max(f64::MIN_POSITIVE);
+        let queued: f64 = load.values().map(|seen| seen.rate * seen.own * (1.0 - seen.part)).sum();
+        let shown = (busy * queueing / queued.max(f64::MIN_POSITIVE)).min(1.0);
         for (key, seen) in *load {
-            let left = seen.own - demand[key] * (1.0 + queueing);
+            let queueing = match tried.discipline {
+                Discipline::Sharing => demand[key] * queueing,
+                // Each queues for the part that it was seen to queue of all that the model lets them queue.
+                _ => seen.own * (1.0 - seen.part) * shown,
+            };
+            let left = seen.own - demand[key] - queueing;
             let sum = delays.entry(*key).or_default();
             let left = if left.is_finite() { left } else { 0.0 };
             *sum = (sum.0 + seen.invocations * left, sum.1 + seen.invocations);
@@ -256,7 +328,7 @@ fn demands(host: &mut Host, tried: &Tried, form: Form, is_measured: bool) -> BTr
     }
     host.utilization = most / servers;
     let delay = |key: &EntryKey| {
-        if is_shared {
+        if !has_delay {
             return 0.0;
         }
         delays.get(key).map_or(0.0, |(sum, count)| (sum / count.max(1.0)).max(0.0))

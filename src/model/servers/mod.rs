@@ -4,9 +4,11 @@
 //! Time in which a task waits for no other one holds what it waited for a processor. With k servers, of which each of n that are there has
 //! the part min(1, k/n), an invocation's processor time is the integral of that over its own time. With too few servers it comes out too
 //! small for invocations that found many others there, with too many servers too large. So the number of servers is the one with which the
-//! processor time does not depend on how many others were found ([`Occupancy::shared`]).
+//! processor time does not depend on how many others were found ([`Occupancy::served`]). The order of service is found in the same way ([`Discipline`]).
 
+mod busy;
 mod customers;
+mod discipline;
 mod joint;
 mod occupancy;
 mod sampled;
@@ -15,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::diagnostic::{Diagnostic, Place, Severity};
 use crate::lqn::stays::Stays;
-use crate::lqn::submodel::{EntryIndex, Interaction};
+use crate::lqn::submodel::{EntryIndex, EntryTotal, Interaction};
 use crate::lqn::{Multiplicity, Scheduling, Work};
 use crate::model::config::Configuration;
 use crate::model::demand::is_measured;
@@ -47,12 +49,16 @@ const MOST_ERRORS: f64 = 20.0;
 /// The most servers that are tried.
 const MOST_SERVERS: usize = 4096;
 
+/// Clocks and spans that are not quite what a server does let this part of stays end before they had their turn.
+const EARLY: f64 = 0.01;
+
 /// Responses that differ by less than this part of them are alike.
 const MATTERS: f64 = 0.03;
 
 /// So many customers or more arrive as if from outside.
 const MOST_CUSTOMERS: u32 = 50;
 
+pub use discipline::Discipline;
 pub use joint::{Form, Joint, LoadTraces};
 
 /// What was found of hosts, and of the time of entries.
@@ -73,6 +79,8 @@ pub struct Traced {
 pub struct Host {
     /// How many, those of all copies together.
     pub servers: u32,
+    /// In which order they serve.
+    pub discipline: Discipline,
     /// How many copies there are, each of whose servers were found apart from the others.
     pub copies: u32,
     /// The fewest that fit a copy, and the most where that can be told; of those that were found.
@@ -113,6 +121,7 @@ impl Traced {
         let mut traced = Self::default();
         let Some(observed) = Observed::of(parts) else { return traced };
         let mut most_beyond = 0.0;
+        traced.hosts = busy::hosts(parts, configuration, &observed);
         for (name, entries) in hosts_of(parts, configuration) {
             let given = given(configuration, &name);
             if given == Some(Multiplicity::Infinite) {
@@ -126,16 +135,18 @@ impl Traced {
             let stations = occupancy.stations as f64;
             let seen: f64 = entries.iter().map(|index| observed.present(parts, *index)).sum();
             let busy = configuration.measured.get(&name).copied();
-            let fit = fitted(&occupancy, observed.probability, seen, given, busy);
+            let discipline = Discipline::given(scheduling_given(configuration, &name));
+            let fit = fitted(&occupancy, observed.probability, seen, Known { servers: given, discipline, busy });
             let there = seen / observed.probability;
             let load = match busy {
                 Some(busy) => Load::measured(&fit, stations, there, observed.probability < 1.0, busy),
                 None => Load::of(&fit, stations, there, observed.probability < 1.0),
             };
             for (place, &index) in entries.iter().enumerate() {
-                // What was measured is shared out by how long invocations were there.
-                let part = if busy.is_some() { fit.imputed.all } else { fit.imputed.processor[place] };
-                traced.own.insert(index, load.own_time(part));
+                // What was measured is shared out by how long invocations were there, as equal sharing has it.
+                let is_shared = busy.is_some() && fit.discipline == Discipline::Sharing;
+                let part = if is_shared { fit.imputed.all } else { fit.imputed.processor[place] };
+                traced.own.insert(index, load.own_time(part, fit.discipline));
             }
             let beyond = load.beyond();
             traced.beyond += beyond.max(0.0) / observed.there;
@@ -147,6 +158,7 @@ impl Traced {
             let servers = fit.servers.saturating_mul(occupancy.stations as u32);
             let host = Host {
                 servers,
+                discipline: fit.discipline,
                 copies: occupancy.stations as u32,
                 range: given.is_none().then_some(fit.range),
                 most: occupancy.most,
@@ -168,6 +180,11 @@ impl Traced {
     /// The servers of each of so many copies of a processor, where they were found.
     pub fn servers(&self, processor: &str, copies: u32) -> Option<Multiplicity> {
         self.hosts.get(processor).map(|host| Multiplicity::Finite(host.servers.div_ceil(copies.max(1))))
+    }
+
+    /// In which order a processor serves, where that was found.
+    pub fn scheduling(&self, processor: &str) -> Option<Scheduling> {
+        self.hosts.get(processor).map(|host| host.discipline.scheduling())
     }
 
     /// What the own time of an entry is.
@@ -252,7 +269,11 @@ fn described(host: &Host) -> String {
         None => format!("; {least} or more fit: at this load too few wait to tell them apart"),
     };
     let copies = if host.copies > 1 { format!("{} copies of ", host.copies) } else { String::new() };
-    format!("{copies}{servers}, busy {} %{others}", load::short((host.utilization * 1000.0).round() / 10.0))
+    let order = match host.discipline {
+        Discipline::Sharing => String::new(),
+        other => format!("; {}", other.name()),
+    };
+    format!("{copies}{servers}, busy {} %{order}{others}", load::short((host.utilization * 1000.0).round() / 10.0))
 }
 
 /// Entries that were seen at work, by the processor that they run on. Where processor time was measured, own time beyond it is none, whatever
@@ -262,14 +283,18 @@ fn hosts_of(parts: &Parts<'_>, configuration: &Configuration) -> BTreeMap<String
     for &index in &parts.entries {
         let entry = parts.sub.entry(index);
         if entry.stays.seen() > 0 && entry.interaction != Interaction::Customer {
-            let task = parts.sub.names.text(entry.task);
-            let settings = configuration.tasks.get(task);
-            let host = settings.and_then(|settings| settings.processor.as_deref()).unwrap_or(task);
-            hosts.entry(host.to_owned()).or_default().push(index);
+            hosts.entry(host_of(parts, configuration, entry)).or_default().push(index);
         }
     }
     hosts.retain(|_, entries| !entries.iter().any(|index| is_measured(parts.sub.entry(*index))));
     hosts
+}
+
+/// The processor that an entry runs on.
+fn host_of(parts: &Parts<'_>, configuration: &Configuration, entry: &EntryTotal) -> String {
+    let task = parts.sub.names.text(entry.task);
+    let settings = configuration.tasks.get(task);
+    settings.and_then(|settings| settings.processor.as_deref()).unwrap_or(task).to_owned()
 }
 
 /// Which copy of a host each instance is at, by the number that tells instances apart; nothing where there are no copies, or not as many as were seen.
@@ -296,8 +321,7 @@ fn copies(
 /// The servers that the configuration gives to a processor, those of all its copies together.
 fn given(configuration: &Configuration, processor: &str) -> Option<Multiplicity> {
     let settings = configuration.processors.get(processor);
-    let scheduling = settings.and_then(|settings| settings.scheduling).unwrap_or(configuration.defaults.scheduling);
-    if scheduling == Scheduling::Delay {
+    if scheduling_given(configuration, processor) == Some(Scheduling::Delay) {
         return Some(Multiplicity::Infinite);
     }
     let copies = settings.and_then(|settings| settings.replicas).unwrap_or(1);
@@ -306,6 +330,12 @@ fn given(configuration: &Configuration, processor: &str) -> Option<Multiplicity>
         Multiplicity::Finite(servers) => Some(Multiplicity::Finite(servers.saturating_mul(copies))),
         Multiplicity::Infinite => Some(Multiplicity::Infinite),
     }
+}
+
+/// The order of service that the configuration gives to a processor.
+fn scheduling_given(configuration: &Configuration, processor: &str) -> Option<Scheduling> {
+    let settings = configuration.processors.get(processor);
+    settings.and_then(|settings| settings.scheduling).or(configuration.defaults.scheduling)
 }
 
 /// How a host was loaded.
@@ -346,9 +376,17 @@ impl Load {
         Self { there, busy, scale, queueing: waiting(servers, each) / each.max(f64::MIN_POSITIVE), imputed }
     }
 
-    fn own_time(&self, imputed: f64) -> OwnTime {
+    fn own_time(&self, imputed: f64, discipline: Discipline) -> OwnTime {
         let processor = (imputed * self.scale).min(1.0);
-        OwnTime { processor, delay: (1.0 - processor * (1.0 + self.queueing)).max(0.0) }
+        let queueing = match discipline {
+            Discipline::Sharing => processor * self.queueing,
+            // Each queues for the part that it was seen to queue of all that the model lets them queue.
+            _ => {
+                (1.0 - processor)
+                    * (self.busy * self.queueing / (self.there - self.busy).max(f64::MIN_POSITIVE)).min(1.0)
+            }
+        };
+        OwnTime { processor, delay: (1.0 - processor - queueing).max(0.0) }
     }
 
     /// How many more would be there under open arrivals.
@@ -389,73 +427,128 @@ impl Observed {
 /// What a number of servers makes of work beside other work, and of measured utilisation.
 struct Evidence {
     imputed: Imputed,
+    discipline: Discipline,
     /// How far processor time depends on others that were there, in standard errors.
     dependence: f64,
+    /// The same where what real processors do is tolerated.
+    tolerated: f64,
     /// How far what was imputed is from what was measured, in standard errors.
     off: f64,
+    /// How many ended before they had their turn, relative to how many may.
+    early: f64,
 }
 
 impl Evidence {
-    fn of(occupancy: &Occupancy, servers: u32, probability: f64, seen: f64, measured: Option<Busy>) -> Self {
+    fn of(
+        occupancy: &Occupancy,
+        (servers, discipline): (u32, Discipline),
+        probability: f64,
+        seen: f64,
+        measured: Option<Busy>,
+    ) -> Self {
         let stations = occupancy.stations as f64;
-        let imputed = occupancy.shared(&Share::new(servers, probability, seen / stations, occupancy.most));
+        let share = Share::new(servers, probability, seen / stations, occupancy.most);
+        let imputed = occupancy.served(discipline, &share, servers);
         let tolerance = (1.0 + occupancy.stays() as f64 * NO_CORRELATION * NO_CORRELATION).sqrt();
-        let dependence = imputed.dependence / tolerance;
         let off = measured
             .map_or(0.0, |busy| unlike(seen / probability * imputed.all, busy.cores(f64::from(servers) * stations)));
-        Self { imputed, dependence, off }
+        let early = (imputed.early / EARLY).min(MOST_ERRORS);
+        let dependence = imputed.dependence;
+        Self { imputed, discipline, dependence, tolerated: dependence / tolerance, off, early }
     }
 
     fn fits(&self) -> bool {
-        self.dependence.abs() <= FITS && self.off.abs() <= FITS
+        self.tolerated.abs() <= FITS && self.off.abs() <= FITS && self.early <= FITS
     }
 
     /// Minus the logarithm of its likelihood.
     fn unlikelihood(&self) -> f64 {
-        f64::midpoint(self.dependence * self.dependence, self.off * self.off)
+        0.5 * (self.tolerated.powi(2) + self.off.powi(2) + self.early.powi(2)) + self.discipline.unlikelihood()
     }
+
+    /// The same among orders of service of as many servers: by which of them real processors serve.
+    fn unlikelihood_of_order(&self) -> f64 {
+        0.5 * (self.dependence.powi(2) + self.off.powi(2) + self.early.powi(2)) + self.discipline.unlikelihood()
+    }
+}
+
+/// Orders of service in which so many servers may have worked, without those of levels. What was not traced nobody saw come and go: then only
+/// shares are known.
+fn disciplines(occupancy: &Occupancy, probability: f64, given: Option<Discipline>, servers: u32) -> Vec<Discipline> {
+    if probability < 1.0 || servers as usize >= occupancy.most {
+        return vec![Discipline::Sharing];
+    }
+    given.map_or_else(|| Discipline::TELLING.to_vec(), |given| vec![given])
+}
+
+/// Orders of service with levels in which so many servers may have worked.
+fn levels(occupancy: &Occupancy, probability: f64, given: Option<Discipline>, servers: u32) -> Vec<Discipline> {
+    if probability < 1.0 || servers as usize >= occupancy.most || given.is_some() {
+        return Vec::new();
+    }
+    Discipline::levels(occupancy.mean_stay()).collect()
 }
 
 /// A number of servers, and what follows from it.
 struct Fit {
     servers: u32,
+    discipline: Discipline,
     range: (u32, Option<u32>),
     imputed: Imputed,
 }
 
-/// The number of servers that fits best, or what follows from a given one.
-fn fitted(
-    occupancy: &Occupancy,
-    probability: f64,
-    seen: f64,
-    given: Option<Multiplicity>,
-    measured: Option<Busy>,
-) -> Fit {
-    let evidence = |servers: u32| Evidence::of(occupancy, servers, probability, seen, measured);
-    if let Some(Multiplicity::Finite(servers)) = given {
+/// What is known of servers beside what stays tell.
+#[derive(Clone, Copy)]
+struct Known {
+    servers: Option<Multiplicity>,
+    discipline: Option<Discipline>,
+    busy: Option<Busy>,
+}
+
+/// The number of servers and the order of service that fit best, or what follows from given ones.
+fn fitted(occupancy: &Occupancy, probability: f64, seen: f64, known: Known) -> Fit {
+    let of = |servers: u32, order| Evidence::of(occupancy, (servers, order), probability, seen, known.busy);
+    let telling = |servers: u32| -> Vec<Evidence> {
+        let orders = disciplines(occupancy, probability, known.discipline, servers);
+        orders.into_iter().map(|order| of(servers, order)).collect()
+    };
+    let best_of = |servers: u32, evidence: Vec<Evidence>| {
+        let levels = levels(occupancy, probability, known.discipline, servers);
+        best_order(evidence.into_iter().chain(levels.into_iter().map(|order| of(servers, order))))
+    };
+    if let Some(Multiplicity::Finite(servers)) = known.servers {
         let servers = (servers / occupancy.stations as u32).max(1);
-        return Fit { servers, range: (servers, Some(servers)), imputed: evidence(servers).imputed };
+        let best = best_of(servers, telling(servers));
+        return Fit { servers, discipline: best.discipline, range: (servers, Some(servers)), imputed: best.imputed };
     }
     let seen_each = seen / occupancy.stations as f64;
     let most = if probability < 1.0 { (seen_each / probability * 4.0).ceil() as usize + 4 } else { occupancy.most };
-    let mut best: Option<(f64, u32, Imputed)> = None;
+    let mut best: Option<(f64, u32, Vec<Evidence>)> = None;
     let mut fit: Vec<u32> = Vec::new();
     let tried = candidates(most.max(occupancy.most));
     for &servers in &tried {
-        let evidence = evidence(servers);
-        if evidence.fits() {
+        let evidence = telling(servers);
+        if evidence.iter().any(Evidence::fits) {
             fit.push(servers);
         }
-        let score = evidence.unlikelihood() + unlikelihood(servers);
+        let least = evidence.iter().map(Evidence::unlikelihood).fold(f64::INFINITY, f64::min);
+        let score = least + unlikelihood(servers);
         if best.as_ref().is_none_or(|(least, _, _)| score < *least) {
-            best = Some((score, servers, evidence.imputed));
+            best = Some((score, servers, evidence));
         }
     }
-    let (_, servers, imputed) = best.expect("one server is always tried");
+    let (_, servers, evidence) = best.expect("one server is always tried");
+    let best = best_of(servers, evidence);
     let least = fit.first().map_or(servers, |least| servers.min(*least));
     let last = tried.last().copied().unwrap_or(1);
     let most = fit.last().map_or(servers, |most| servers.max(*most));
-    Fit { servers, range: (least, (most < last).then_some(most)), imputed }
+    Fit { servers, discipline: best.discipline, range: (least, (most < last).then_some(most)), imputed: best.imputed }
+}
+
+/// The order of service that fits best.
+fn best_order(evidence: impl Iterator<Item = Evidence>) -> Evidence {
+    let least = evidence.min_by(|left, right| left.unlikelihood_of_order().total_cmp(&right.unlikelihood_of_order()));
+    least.expect("one order is always tried")
 }
 
 /// How far what was imputed is from what was measured, in standard errors of both.

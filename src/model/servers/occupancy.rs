@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::lqn::stays::{Rank, Stay, Stays};
+use crate::model::servers::discipline::{Discipline, Station};
 use crate::model::servers::sampled::Share;
 
 /// Parts of an invocation that are told apart at most.
@@ -50,6 +51,8 @@ pub struct Imputed {
     pub all: f64,
     /// The correlation of a stay's processor time with how many it found there, in standard errors.
     pub dependence: f64,
+    /// The part of stays that ended before they had their turn.
+    pub early: f64,
 }
 
 impl Occupancy {
@@ -135,25 +138,22 @@ impl Occupancy {
         covered + pauses.iter().filter(|pause| **pause < LONG * mean).sum::<f64>()
     }
 
-    /// What part of a server each stay had, where those that are there together share the servers equally. `share` gives that part by
-    /// how many others of the trace are there.
-    pub fn shared(&self, share: &Share) -> Imputed {
+    /// What part of a server each stay had, where those that are there are served in that order by so many servers. `share` gives that part by
+    /// how many others of the trace are there, where they share equally.
+    pub fn served(&self, discipline: Discipline, share: &Share, servers: u32) -> Imputed {
         let mut found = vec![0_usize; self.seen.len()];
         let mut had = vec![0.0; self.seen.len()];
-        let mut stations = vec![(0_usize, 0_i64, 0.0); self.stations];
+        let mut early = 0_usize;
+        let empty = || (Station::empty(discipline, share, servers), 0_i64);
+        let mut stations: Vec<(Station<'_>, i64)> = (0..self.stations).map(|_| empty()).collect();
         for &(time, begins, number) in &self.edges {
-            let (there, last, sum) = &mut stations[self.seen[number].station];
-            if *there > 0 {
-                *sum += time.abs_diff(*last) as f64 * share.of(*there - 1);
-            }
+            let (station, last) = &mut stations[self.seen[number].station];
+            station.pass(time.abs_diff(*last) as f64, &mut had);
             *last = time;
             if begins {
-                found[number] = *there;
-                had[number] = -*sum;
-                *there += 1;
+                found[number] = station.comes(number, &mut had);
             } else {
-                had[number] += *sum;
-                *there -= 1;
+                early += usize::from(station.leaves(number, &mut had));
             }
         }
         let (mut own, mut processor) = (vec![0.0; self.entries], vec![0.0; self.entries]);
@@ -164,7 +164,13 @@ impl Occupancy {
         let part = |own: f64, processor: f64| if own > 0.0 { (processor / own).clamp(0.0, 1.0) } else { 1.0 };
         let all = part(own.iter().sum(), processor.iter().sum());
         let processor = own.iter().zip(&processor).map(|(own, processor)| part(*own, *processor)).collect();
-        Imputed { processor, all, dependence: self.dependence(&found, &had) }
+        let early = early as f64 / self.seen.len().max(1) as f64;
+        Imputed { processor, all, dependence: self.dependence(&found, &had), early }
+    }
+
+    /// The mean length of stays, nanoseconds.
+    pub fn mean_stay(&self) -> f64 {
+        self.seen.iter().map(|stay| stay.start.abs_diff(stay.end) as f64).sum::<f64>() / self.seen.len().max(1) as f64
     }
 
     /// The correlation within kinds of how many a stay found and what it had, in standard errors.

@@ -1,5 +1,6 @@
 //! Files of measured utilisation: CSV, Prometheus text and query results, OTLP metrics, told apart by their content.
 
+mod capacity;
 mod metric;
 mod otlp;
 mod prometheus;
@@ -11,7 +12,7 @@ use std::sync::Arc;
 
 use crate::diagnostic::{Diagnostic, Diagnostics, Place};
 use crate::model::codes;
-use crate::model::utilisation::{Series, Unit};
+use crate::model::utilisation::{Capacity, Metrics, Series, Unit};
 use crate::pipeline::input::{Input, read_text};
 use crate::trace;
 
@@ -90,19 +91,22 @@ const ABOVE: f64 = 1.05;
 ///
 /// # Errors
 /// What keeps files from being read; values that cannot be of their unit; units that are not known.
-pub fn read_utilisation(files: &[Input], unit: Option<ValueUnit>) -> Result<Vec<Series>, Diagnostics> {
-    let mut all = Vec::new();
+pub fn read_utilisation(files: &[Input], unit: Option<ValueUnit>) -> Result<Metrics, Diagnostics> {
+    let mut all = Metrics::default();
     let mut errors = Vec::new();
     for file in files {
         match read(file, unit) {
-            Ok(found) => all.extend(found),
+            Ok(found) => {
+                all.series.extend(found.series);
+                all.cores.extend(found.cores);
+            }
             Err(Diagnostics(found)) => errors.extend(found),
         }
     }
     if errors.is_empty() { Ok(all) } else { Err(Diagnostics(errors)) }
 }
 
-fn read(file: &Input, unit: Option<ValueUnit>) -> Result<Vec<Series>, Diagnostics> {
+fn read(file: &Input, unit: Option<ValueUnit>) -> Result<Metrics, Diagnostics> {
     let name = Arc::clone(file.name());
     let content = trace::unpacked(file.open()?)
         .map_err(|error| fault(&name, &format!("the file cannot be unpacked: {error}")))?;
@@ -116,9 +120,9 @@ fn read(file: &Input, unit: Option<ValueUnit>) -> Result<Vec<Series>, Diagnostic
     } else if prometheus::is_exposition(begin) {
         prometheus::read_text(text, unit)
     } else {
-        table::read(text, unit)
+        table::read(text, unit).map(|series| (series, Vec::new()))
     };
-    let mut found = found.map_err(|Fault { line, unit, message, hint }| {
+    let (mut found, mut cores) = found.map_err(|Fault { line, unit, message, hint }| {
         let code = if unit { codes::UTILISATION_UNIT } else { codes::UTILISATION };
         let place = match line {
             Some(line) => Place::Line { file: Arc::clone(&name), line, column: 0 },
@@ -128,7 +132,7 @@ fn read(file: &Input, unit: Option<ValueUnit>) -> Result<Vec<Series>, Diagnostic
         if hint.is_empty() { finding } else { finding.with_hint(hint) }
     })?;
     found.retain(|own| !own.samples.is_empty());
-    if found.is_empty() {
+    if found.is_empty() && cores.is_empty() {
         return Err(fault(&name, "the file has no values of utilisation").into());
     }
     let mut errors = Vec::new();
@@ -137,7 +141,10 @@ fn read(file: &Input, unit: Option<ValueUnit>) -> Result<Vec<Series>, Diagnostic
         own.samples.sort_by(|left, right| left.0.total_cmp(&right.0));
         errors.extend(doubt(own));
     }
-    if errors.is_empty() { Ok(found) } else { Err(Diagnostics(errors)) }
+    for own in &mut cores {
+        own.file = Arc::clone(&name);
+    }
+    if errors.is_empty() { Ok(Metrics { series: found, cores }) } else { Err(Diagnostics(errors)) }
 }
 
 fn fault(name: &Arc<str>, message: &str) -> Diagnostic {
@@ -187,3 +194,6 @@ impl Fault {
 }
 
 type Found = Result<Vec<Series>, Fault>;
+
+/// Series, and how many cores there are.
+type FoundCores = Result<(Vec<Series>, Vec<Capacity>), Fault>;

@@ -5,8 +5,9 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::model::utilisation::Series;
+use crate::pipeline::utilisation::capacity::Counted;
 use crate::pipeline::utilisation::metric::{Known, counts, known, resources};
-use crate::pipeline::utilisation::{Fault, Found, ValueUnit};
+use crate::pipeline::utilisation::{Fault, FoundCores, ValueUnit};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -73,7 +74,8 @@ struct Point {
 type Labels = Vec<(String, String)>;
 
 /// Reads documents.
-pub(super) fn read(text: &str, unit: Option<ValueUnit>) -> Found {
+pub(super) fn read(text: &str, unit: Option<ValueUnit>) -> FoundCores {
+    let mut counted = Counted::default();
     let mut gathered: IndexMap<(String, Labels), Series> = IndexMap::new();
     for document in serde_json::Deserializer::from_str(text).into_iter::<Document>() {
         let document = document
@@ -81,11 +83,26 @@ pub(super) fn read(text: &str, unit: Option<ValueUnit>) -> Found {
         for own in document.resource_metrics {
             let labels = labels(&own.resource.attributes);
             for metric in own.scope_metrics.iter().flat_map(|scope| &scope.metrics) {
-                take_in(metric, &labels, unit, &mut gathered)?;
+                if !count(metric, &labels, &mut counted) {
+                    take_in(metric, &labels, unit, &mut gathered)?;
+                }
             }
         }
     }
-    Ok(gathered.into_values().collect())
+    Ok((gathered.into_values().collect(), counted.finish()))
+}
+
+/// Whether a metric counts cores, and nothing else.
+fn count(metric: &Metric, resource: &Labels, counted: &mut Counted) -> bool {
+    let mut is_count = false;
+    for point in metric.gauge.iter().chain(&metric.sum).flat_map(|points| &points.data_points) {
+        let mut all = resource.clone();
+        all.extend(labels(&point.attributes));
+        let value = point.as_double.or_else(|| number(point.as_int.as_ref()?));
+        let of = all.iter().map(|(name, value)| (&**name, &**value));
+        is_count |= counted.take(&metric.name, &of, value.unwrap_or(f64::NAN));
+    }
+    is_count
 }
 
 fn take_in(

@@ -4,8 +4,9 @@ use indexmap::IndexMap;
 use serde::Deserialize;
 
 use crate::model::utilisation::Series;
+use crate::pipeline::utilisation::capacity::Counted;
 use crate::pipeline::utilisation::metric::{Known, counts, known, resources};
-use crate::pipeline::utilisation::{Exposed, Fault, Found, ValueUnit, time};
+use crate::pipeline::utilisation::{Exposed, Fault, FoundCores, ValueUnit, time};
 
 /// The labels of a series, in the order in which they are written.
 type Labels = IndexMap<String, String>;
@@ -33,21 +34,26 @@ struct Row {
 }
 
 /// Reads the answer to a query.
-pub(super) fn read_query(text: &str, unit: Option<ValueUnit>) -> Found {
+pub(super) fn read_query(text: &str, unit: Option<ValueUnit>) -> FoundCores {
     let answer: Answer = serde_json::from_str(text).map_err(|error| {
         let fault = Fault::new(format!("this is neither an answer of Prometheus nor OTLP metrics: {error}"));
         fault.at(error.line() as u64)
     })?;
-    let mut found = Vec::new();
+    let (mut found, mut counted) = (Vec::new(), Counted::default());
     for row in answer.data.result {
         let mut labels = row.metric;
         let name = labels.shift_remove("__name__").unwrap_or_default();
         let all = row.values.into_iter().chain(row.value);
         let samples =
             all.filter_map(|(time, value)| Some((time, value.parse().ok().filter(|value: &f64| value.is_finite())?)));
-        found.extend(series(&name, &labels, samples.collect(), unit)?);
+        let samples: Vec<(f64, f64)> = samples.collect();
+        let last = samples.last().map_or(f64::NAN, |sample| sample.1);
+        let of = labels.iter().map(|(name, value)| (&**name, &**value));
+        if !counted.take(&name, &of, last) {
+            found.extend(series(&name, &labels, samples, unit)?);
+        }
     }
-    Ok(found)
+    Ok((found, counted.finish()))
 }
 
 /// A series, where it counts.
@@ -79,7 +85,8 @@ pub(super) fn is_exposition(text: &str) -> bool {
 }
 
 /// Reads what was scraped, once or several times, with its times.
-pub(super) fn read_text(text: &str, unit: Option<ValueUnit>) -> Found {
+pub(super) fn read_text(text: &str, unit: Option<ValueUnit>) -> FoundCores {
+    let mut counted = Counted::default();
     let mut gathered: IndexMap<Key, Vec<(f64, f64)>> = IndexMap::new();
     let mut without_time = None;
     for (number, line) in (1_u64..).zip(text.lines()) {
@@ -92,7 +99,8 @@ pub(super) fn read_text(text: &str, unit: Option<ValueUnit>) -> Found {
                 Fault::new("this is no line of Prometheus' text: `name{label=\"value\"} number time`").at(number)
             );
         };
-        if known(name, "") == Known::Other {
+        let of = labels.iter().map(|(name, value)| (&**name, &**value));
+        if counted.take(name, &of, value) || known(name, "") == Known::Other {
             continue;
         }
         match at {
@@ -104,7 +112,8 @@ pub(super) fn read_text(text: &str, unit: Option<ValueUnit>) -> Found {
             None => without_time = without_time.or(Some(number)),
         }
     }
-    if let (true, Some(line)) = (gathered.is_empty(), without_time) {
+    let counted = counted.finish();
+    if let (true, Some(line)) = (gathered.is_empty() && counted.is_empty(), without_time) {
         let hint = "save several scrapes with their times, or ask the HTTP API for a range: `/api/v1/query_range`";
         return Err(
             Fault { hint, ..Fault::new("values have no times, so that nobody knows when they were measured") }.at(line)
@@ -114,7 +123,7 @@ pub(super) fn read_text(text: &str, unit: Option<ValueUnit>) -> Found {
     for ((name, labels), samples) in gathered {
         found.extend(series(&name, &labels.into_iter().collect(), samples, unit)?);
     }
-    Ok(found)
+    Ok((found, counted))
 }
 
 /// The lines of what was scraped once.

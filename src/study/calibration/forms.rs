@@ -40,6 +40,7 @@ impl Shaped {
         loads: usize,
     ) -> Result<Vec<Self>, Diagnostics> {
         let mut forms = vec![Form::Best, Form::NoDelay, Form::Fewest, Form::Most];
+        forms.extend(joint.disciplines().into_iter().map(Form::Served));
         if loads > 1 {
             forms.extend([Form::Fewer(2), Form::Fewer(4)]);
         }
@@ -108,6 +109,7 @@ impl Shaped {
             Form::Fewest => "the fewest servers that fit".to_owned(),
             Form::Most => "the most servers that fit".to_owned(),
             Form::Fewer(times) => format!("the servers that fit best, divided by {times}"),
+            Form::Served(order) => format!("served otherwise: {}", order.name()),
             Form::Alone(load) => format!("what {} tells alone", loads[load].name),
         }
     }
