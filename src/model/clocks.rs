@@ -23,7 +23,7 @@ pub fn step(total: &ScenarioTotal) -> Option<f64> {
         return None;
     }
     let mut step = LEAST;
-    while total.grain % (step * 10) == 0 && step < 1_000 * LEAST {
+    while total.grain.is_multiple_of(step * 10) && step < 1_000 * LEAST {
         step *= 10;
     }
     Some(step as f64 * 1e-9)

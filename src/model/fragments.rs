@@ -14,6 +14,7 @@ use crate::lqn::timing::CallLabel;
 use crate::model::codes;
 use crate::model::load::short;
 use crate::model::parts::{Customer, Parts};
+use crate::names::Name;
 
 /// Of the invocations of an entry that others call, at most this part is below lost spans: (20, 100).
 const CALLED: (u64, u64) = (20, 100);
@@ -54,6 +55,15 @@ impl Parts<'_> {
         let called: BTreeSet<EntryIndex> =
             self.entries.iter().flat_map(|index| requested(self.sub.entry(*index))).collect();
         let sub = self.sub;
+        // Without its caller a message looks like a call: the same service is several entries then.
+        let mut services: BTreeMap<(Name, Name), u64> = BTreeMap::new();
+        for own in self.entries.iter().map(|entry| sub.entry(*entry)).filter(|own| own.service.is_some()) {
+            *services.entry((own.task, own.service)).or_default() += own.invocations;
+        }
+        let invoked = |entry: EntryIndex| {
+            let own = sub.entry(entry);
+            services.get(&(own.task, own.service)).copied().unwrap_or(own.invocations)
+        };
         let mut left_out: Vec<(u64, u64, EntryTotal)> = Vec::new();
         self.customers.retain(|customer| {
             let Customer { scenario, scenario_total: total, total: own, .. } = customer;
@@ -62,11 +72,8 @@ impl Parts<'_> {
             }
             let first: Vec<EntryIndex> = requested(own).collect();
             let is_called = !first.is_empty() && first.iter().all(|entry| called.contains(entry));
-            let (of, (part, all)) = if is_called {
-                (first.iter().map(|entry| sub.entry(*entry).invocations).sum(), CALLED)
-            } else {
-                (whole, UNCALLED)
-            };
+            let (of, (part, all)) =
+                if is_called { (first.iter().map(|entry| invoked(*entry)).sum(), CALLED) } else { (whole, UNCALLED) };
             let within = |of: u64, (part, all): (u64, u64)| {
                 u128::from(total.fragments) * u128::from(all) <= u128::from(of) * u128::from(part)
             };

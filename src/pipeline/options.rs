@@ -128,7 +128,7 @@ impl fmt::Debug for Options<'_> {
             .field("engine", &self.engine)
             .field("threads", &self.threads)
             .field("keep_matches", &self.keep_matches)
-            .field("utilisation", &self.utilisation.len())
+            .field("utilisation", &self.utilisation.series.len())
             .field("keep_spans", &self.keep_spans)
             .field("rules", &self.rules.is_some())
             .finish()

@@ -117,7 +117,7 @@ pub fn unlike_traced(model: &Model, results: &Results, origins: &Origins) -> Vec
             let (why, hint) = below(model, origins);
             return Some(finding.with_note(why).with_hint(hint));
         }
-        Some(above(finding, model, results, origins, alone(model, origin), traced))
+        Some(above(finding, model, results, origins, alone(model, origin), (predicted, traced)))
     };
     scenarios.into_iter().filter_map(finding).collect()
 }
@@ -178,10 +178,10 @@ fn above(
     results: &Results,
     origins: &Origins,
     alone: Option<f64>,
-    traced: f64,
+    (predicted, traced): (f64, f64),
 ) -> Diagnostic {
     let Some(alone) = alone else { return finding };
-    if alone > traced && !is_about(alone, traced) {
+    if alone - traced > (predicted - traced) / 2.0 {
         let why = format!("queueing is not why: without any the model takes {}", time(alone));
         let finding = finding.with_note(why);
         return if comes_from(origins, DemandSource::Function) {

@@ -126,6 +126,13 @@ pub struct SpanPlan {
     pub sorted: Vec<u32>,
 }
 
+impl Item {
+    /// Where it lies in the order of time. What takes no time that its clock shows comes before what begins then and lasts.
+    pub fn place(&self) -> (i64, bool) {
+        (self.start, self.end > self.start)
+    }
+}
+
 impl SpanPlan {
     /// Forgets all, and keeps the memory.
     pub fn clear(&mut self) {
@@ -185,7 +192,8 @@ impl SpanPlan {
         self.sorted.clear();
         self.sorted.extend(0..self.items.len() as u32);
         let items = &self.items;
-        self.sorted.sort_unstable_by_key(|index| (items[*index as usize].scope, items[*index as usize].start, *index));
+        self.sorted
+            .sort_unstable_by_key(|index| (items[*index as usize].scope, items[*index as usize].place(), *index));
         for scope in &mut self.scopes {
             (scope.first, scope.last) = (0, 0);
         }

@@ -402,8 +402,8 @@ impl Run<'_> {
             return self.second_phase(visit, of.end.min(self.item_at(call).end));
         }
         let sorted = &self.plan.sorted[scope.first as usize..scope.last as usize];
-        let key = (self.item_at(of.forward).start, of.forward);
-        scope.first + sorted.partition_point(|item| (self.item_at(*item).start, *item) < key) as u32
+        let key = (self.item_at(of.forward).place(), of.forward);
+        scope.first + sorted.partition_point(|item| (self.item_at(*item).place(), *item) < key) as u32
     }
 
     fn hop(&mut self, visit: u32, call: u32) {
