@@ -10,6 +10,7 @@ use crate::diagnostic::{Diagnostic, Diagnostics, Place, Severity};
 use crate::lqn::saved::{Kept, Made, Sample};
 use crate::lqn::submodel::SubModel;
 use crate::model;
+use crate::names::Names;
 use crate::pipeline::codes;
 use crate::pipeline::input::Input;
 use crate::pipeline::listener::Listener;
@@ -67,6 +68,17 @@ impl Joining {
         self.submodel.entries().is_empty() && self.submodel.scenarios.is_empty() && self.submodel.set_aside == 0
     }
 
+    /// Whether nothing was summed up for good.
+    pub fn is_open(&self) -> bool {
+        self.closed.entries().is_empty() && self.closed.scenarios.is_empty() && self.closed.set_aside == 0
+    }
+
+    /// Whether names of operations are to be grouped otherwise than they were.
+    pub fn is_other(&self, asked: &Reading) -> bool {
+        let patterns = asked.grouping.patterns();
+        asked.grouping != Grouping::default() && self.kept.iter().any(|(_, kept)| kept.made.group != patterns)
+    }
+
     /// What is kept of one file or none, as it is.
     pub fn only(self) -> (SubModel, Option<Kept>) {
         let Self { submodel, closed, closed_traces, mut kept, .. } = self;
@@ -83,15 +95,19 @@ impl Joining {
         let mut reading = asked.clone();
         let Some((first, kept)) = self.kept.first() else { return Ok(reading) };
         let made = &kept.made;
-        if let Some((file, _)) =
-            self.kept.iter().find(|(_, other)| (&other.made.group, other.made.sampling) != (&made.group, made.sampling))
+        // Spans are kept as they were recorded, so that names can be grouped anew.
+        let regroups = reading.grouping != Grouping::default() && self.is_open();
+        if let Some((file, _)) = self
+            .kept
+            .iter()
+            .find(|(_, other)| other.made.sampling != made.sampling || !regroups && other.made.group != made.group)
         {
             let message = format!("its spans were read with other `--group` or `--sampling` than those of `{first}`");
             return Err(refused(file, &message).into());
         }
         if reading.grouping == Grouping::default() {
             reading.grouping = Grouping::of_patterns(&made.group).map_err(|why| refused(first, &why))?;
-        } else if reading.grouping.patterns() != made.group {
+        } else if !regroups && reading.grouping.patterns() != made.group {
             return Err(refused(first, "its spans were read with another `--group`").into());
         }
         if reading.sampling.is_some() && reading.sampling != made.sampling {
@@ -101,24 +117,38 @@ impl Joining {
         Ok(reading)
     }
 
+    /// Refuses files that were made with other rules than these, where operations are to be made anew.
+    ///
+    /// # Errors
+    /// Which files these are.
+    pub fn check_rules(&self, rules: &Rules) -> Result<(), Diagnostics> {
+        let digest = rules.digest();
+        let others = self.kept.iter().filter(|(_, kept)| kept.spans > 0 && kept.made.rules != digest);
+        let refused = others.map(|(file, _)| {
+            refused(file, "its operations are to be joined with others, and were recognised by other rules")
+                .with_hint("give the same `--rules` again")
+        });
+        let found: Vec<Diagnostic> = refused.collect();
+        if found.is_empty() { Ok(()) } else { Err(Diagnostics(found)) }
+    }
+
     /// The spans that are kept, each with the number of their file.
     ///
     /// # Errors
-    /// Where a file was made with other rules, or what it keeps cannot be read.
-    pub fn spans(&self, rules: &Rules, names: &mut TraceNames) -> Result<Vec<(usize, Spans)>, Diagnostics> {
-        let digest = rules.digest();
+    /// Where what a file keeps cannot be read.
+    pub fn spans(&self, names: &mut Names) -> Result<Vec<(usize, Spans)>, Diagnostics> {
         let files = self.kept.iter().enumerate().filter(|(_, (_, kept))| kept.spans > 0);
         Diagnostics::gather(files.map(|(number, (file, kept))| {
-            if kept.made.rules != digest {
-                let finding =
-                    refused(file, "its operations are to be joined with others, and were recognised by other rules");
-                return Err(finding.with_hint("give the same `--rules` again").into());
-            }
-            let spans = Recording::decoded(&kept.recording, &mut names.names)
+            let spans = Recording::decoded(&kept.recording, names)
                 .filter(|spans| spans.spans.len() as u64 == kept.spans)
                 .ok_or_else(|| refused(file, "the spans that it keeps cannot be read"))?;
-            Ok::<_, Diagnostics>((number, spans))
+            Ok::<_, Diagnostic>((number, spans))
         }))
+    }
+
+    /// Whether operations that were summed up may have spans in several of them.
+    pub fn has_summed_up(&self) -> bool {
+        self.kept.len() > 1 && self.kept.iter().any(|(_, kept)| kept.closed_traces.count > 0)
     }
 
     /// Tells of operations of which nothing is kept, and that traces have, too.
@@ -129,7 +159,7 @@ impl Joining {
 
     /// Tells of traces that were summed up for good in one file and have spans in another, too.
     pub fn tell_late(&self, spans: &[(usize, Spans)], listener: &mut dyn Listener) {
-        if self.kept.iter().all(|(_, kept)| kept.closed_traces.count == 0) {
+        if !self.has_summed_up() {
             return;
         }
         let traces: Vec<_> = spans.iter().map(|(number, spans)| (*number, digests(spans))).collect();
