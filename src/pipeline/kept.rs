@@ -20,7 +20,7 @@ use crate::tlc::Rules;
 use crate::trace::TraceNames;
 use crate::trace::spans::Grouping;
 use crate::trace::spans::model::Spans;
-use crate::trace::spans::recording::{Recording, digests};
+use crate::trace::spans::recording::{Recording, Waiting, digests};
 
 /// Bytes for each span that may be kept, names of services and operations among them.
 const BYTES: usize = 64;
@@ -66,6 +66,11 @@ impl Joining {
     /// Whether there is nothing in it.
     pub fn is_empty(&self) -> bool {
         self.submodel.entries().is_empty() && self.submodel.scenarios.is_empty() && self.submodel.set_aside == 0
+    }
+
+    /// Whether one of them keeps more spans than are to be kept.
+    pub fn exceeds(&self, most: usize) -> bool {
+        self.kept.iter().any(|(_, kept)| kept.spans > most as u64)
     }
 
     /// Whether nothing was summed up for good.
@@ -201,8 +206,8 @@ fn refused(file: &Arc<str>, message: &str) -> Diagnostic {
 pub struct Division {
     /// What is kept, without sums.
     pub kept: Kept,
-    /// The spans that are not.
-    pub others: Option<Recording>,
+    /// Which operations are kept; none where all are.
+    pub waiting: Option<Waiting>,
 }
 
 /// Decides what is kept of a recording: all of it, or, where that is too much, what lacks spans.
@@ -221,16 +226,16 @@ pub fn divide(
             .map(|(spans, recording)| Kept { made: made.clone(), spans, recording, ..Kept::default() })
     };
     if let Some(kept) = kept(recording) {
-        return Division { kept, others: None };
+        return Division { kept, waiting: None };
     }
-    let parts = recording.clone().parted(most);
-    let (kept, others, left) = match kept(&parts.waiting) {
-        Some(kept) => (kept, parts.others, parts.left),
-        None => {
-            let left = parts.left + parts.waiting.traces().len() as u64;
-            (Kept { made: made.clone(), ..Kept::default() }, recording.clone(), left)
-        }
-    };
+    let mut waiting = recording.waiting(most);
+    let mut found = kept(&waiting.recording);
+    if found.is_none() {
+        // Their names are too long.
+        waiting = recording.waiting(0);
+        found = kept(&waiting.recording);
+    }
+    let kept = found.unwrap_or_else(|| Kept { made: made.clone(), ..Kept::default() });
     if most > 0 {
         let message = format!(
             "of {} spans the sub-model keeps {}: operations that look whole are summed up for good",
@@ -239,12 +244,13 @@ pub fn divide(
         );
         let mut finding = Diagnostic::new(Severity::Note, model::codes::SUMMED_UP, Place::Nowhere, message)
             .with_hint("`--keep-spans` sets how many spans are kept for files that have the rest of an operation");
-        if left > 0 {
+        if waiting.left > 0 {
+            let left = waiting.left;
             finding =
                 finding.with_note(format!("{left} traces that lack spans are summed up, too, as parts of operations"));
         }
         listener.findings(&[finding]);
     }
-    let traces = others.traces();
-    Division { kept: Kept { closed_traces: Sample::of(traces.into_iter()), ..kept }, others: Some(others) }
+    let closed_traces = Sample::of(std::mem::take(&mut waiting.others).into_iter());
+    Division { kept: Kept { closed_traces, ..kept }, waiting: Some(waiting) }
 }

@@ -17,6 +17,7 @@ use crate::same::Record;
 use crate::tlc::rules::SHIPPED;
 use crate::tlc::{ReduceOptions, Reducer, Reduction, Rules};
 use crate::trace::quality::{Policy, QualityReport};
+use crate::trace::spans::recording::Waiting;
 use crate::trace::{Operation, Origins, ReadReport, Sink, Toeg, TraceNames};
 
 /// How many findings about traces are shown before the rest are only counted.
@@ -112,14 +113,19 @@ impl Sink for Watch<'_, '_> {
 struct Both<'w, 'v, 'r> {
     watch: &'v mut Watch<'w, 'r>,
     closed: Reducer<'r>,
+    /// Whether these are of the native format.
     native: bool,
+    /// Operations that are kept.
+    waiting: Option<Waiting>,
 }
 
 impl Sink for Both<'_, '_, '_> {
     fn operation(&mut self, names: &TraceNames, operation: Operation) -> ControlFlow<()> {
-        self.native &= operation.origins == Origins::Lines;
-        // What is wrong with it, the other says.
-        let _ = self.closed.operation(names, operation.clone());
+        if !self.waiting.as_ref().is_some_and(|waiting| waiting.has(&operation.run)) {
+            self.native &= operation.origins == Origins::Lines;
+            // What is wrong with it, the other says.
+            let _ = self.closed.operation(names, operation.clone());
+        }
         self.watch.operation(names, operation)
     }
 }
@@ -176,8 +182,9 @@ pub fn reduce_joining(
 /// # Errors
 /// Where they do not go together.
 pub fn join(joining: Joining, options: &Options, listener: &mut dyn Listener) -> Result<Reduced, Diagnostics> {
+    let exceeds = options.keep_spans.is_some_and(|most| joining.exceeds(most));
     let is_other = options.within.is_some() || joining.is_other(&options.reading);
-    if joining.has_several() || is_other && joining.is_open() {
+    if joining.has_several() || exceeds || is_other && joining.is_open() {
         return reduce_recording((&[], None), joining, &(Arc::new(()) as _), options, listener);
     }
     if joining.has_summed_up() {
@@ -213,21 +220,23 @@ fn reduce_recording(
             report.merge(recording.operations(names, watch));
             return Ok(report);
         };
-        let mut both = Both { watch, closed: Reducer::new(rules, reduce_options(options)), native: true };
+        let closed = Reducer::new(rules, reduce_options(options));
+        let mut both = Both { watch, closed, native: true, waiting: None };
         let (recording, mut report) = read_recording(inputs, reading, progress, before, names, &mut both)?;
-        let Both { watch, mut closed, mut native } = both;
-        if !recording.is_empty() {
-            let made = Made { rules: rules.digest(), group: reading.grouping.patterns(), sampling: reading.sampling };
-            let Division { kept: mut own, others } = divide(&recording, most, made, names, listener);
-            if let Some(others) = others {
-                native &= others.is_empty();
-                others.operations(names, &mut closed);
-            }
-            own.closed = closed.finish(names).map(|reduction| reduction.submodel).unwrap_or_default();
-            own.closed.concurrent |= !native;
-            kept = Some(own);
+        if recording.is_empty() {
+            return Ok(report);
         }
-        report.merge(recording.operations(names, watch));
+        let made = Made { rules: rules.digest(), group: reading.grouping.patterns(), sampling: reading.sampling };
+        let Division { kept: mut own, waiting } = divide(&recording, most, made, names, listener);
+        report.merge(if waiting.is_some() {
+            both.waiting = waiting;
+            recording.operations(names, &mut both)
+        } else {
+            recording.operations(names, both.watch)
+        });
+        own.closed = both.closed.finish(names).map(|reduction| reduction.submodel).unwrap_or_default();
+        own.closed.concurrent |= !both.native;
+        kept = Some(own);
         Ok(report)
     })?;
     if !inputs.is_empty() {

@@ -147,6 +147,27 @@ fn what_comes_twice_counts_once() {
     assert_eq!(findings.iter().filter(|found| found.code.0 == "M034").count(), 0);
 }
 
+/// Sums without spans are those with spans.
+#[test]
+fn spans_are_left_out_where_none_are_wanted() {
+    let text = text_of(&shop(3, 30, 2_000_000, 3, 0));
+    let (kept, _) = summed("t.jsonl", &[text.clone()], usize::MAX);
+    let (plain, told) = summed("t.jsonl", &[text], 0);
+    assert!(told.iter().all(|found| found.code.0 != "M053"), "{told:?}");
+    assert_eq!(summed("s.json", &[kept.clone()], 0).0, plain);
+    let sums = |text: &str| {
+        let (sub, merge) = saved::parse(&"s".into(), text).expect("it was written so");
+        saved::write(&sub, &merge)
+    };
+    assert_eq!(sums(&kept), sums(&plain));
+    // What is not kept is added to what is.
+    let other = summed("u.jsonl", &[text_of(&shop(8, 9, 0, 0, 0))], usize::MAX).0;
+    let (both, _) = summed("s.json", &[plain.clone(), other.clone()], usize::MAX);
+    let mut sum = saved::parse(&"s".into(), &plain).expect("it was written so").0;
+    sum.merge(&saved::parse(&"s".into(), &other).expect("it was written so").0);
+    assert_eq!(sums(&both), saved::write(&sum, "name"));
+}
+
 /// Beyond the bound only what lacks spans is kept. What was summed up too early is told of, with about how many operations it is.
 #[test]
 fn beyond_the_bound_what_lacks_spans_waits() {
