@@ -1,7 +1,6 @@
 //! Files of spans, made into sub-models each by itself: merged they are what all of them are at once, however the spans are split.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::fs;
 use std::io::Read as _;
 
@@ -281,9 +280,7 @@ fn exports_of_single_services_make_one_model() {
     assert_eq!((code, mixed), (0, direct));
 
     // Other ways to make operations of spans do not go together.
-    let mut rules = String::new();
-    let _ = writeln!(rules, "// Nothing of its own.");
-    fs::write(at.join("own.dl"), rules).expect("it can be written");
+    fs::write(at.join("own.dl"), "// Nothing of its own.\n").expect("it can be written");
     let (code, _, words) = run(at, &["merge", "front.json", "store.json", "--rules", "own.dl"]);
     assert!(code == 2 && words.contains("recognised by other rules"), "{words}");
     assert_eq!(run(at, &["model", "mail.jsonl", "--group", "GET /*", "--format", "submodel", "-o", "other.json"]).0, 0);
