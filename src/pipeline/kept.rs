@@ -214,7 +214,7 @@ pub struct Division {
 pub fn divide(
     recording: &Recording,
     most: usize,
-    made: Made,
+    made: &Made,
     names: &TraceNames,
     listener: &mut dyn Listener,
 ) -> Division {

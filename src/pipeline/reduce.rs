@@ -227,7 +227,7 @@ fn reduce_recording(
             return Ok(report);
         }
         let made = Made { rules: rules.digest(), group: reading.grouping.patterns(), sampling: reading.sampling };
-        let Division { kept: mut own, waiting } = divide(&recording, most, made, names, listener);
+        let Division { kept: mut own, waiting } = divide(&recording, most, &made, names, listener);
         report.merge(if waiting.is_some() {
             both.waiting = waiting;
             recording.operations(names, &mut both)
