@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use dyelog::model::Configuration;
 
 use crate::cli::args::{KEPT_SPANS, OutputArguments, ReadingArguments, ReduceArguments};
 use crate::cli::exit::Exit;
@@ -36,7 +37,13 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     input::check_stdin_once(arguments.files.iter().chain(&arguments.reduce.rules))?;
     let most = arguments.keep_spans.unwrap_or(KEPT_SPANS);
-    let summed = source::submodel(&arguments.files, (&arguments.reading, &arguments.reduce), most, terminal)?;
+    let summed = source::submodel(
+        &arguments.files,
+        (&arguments.reading, &arguments.reduce),
+        &Configuration::default(),
+        most,
+        terminal,
+    )?;
     output::write(&arguments.output, &summed.saved())?;
     Ok(Exit::Ok)
 }

@@ -4,6 +4,7 @@ use clap::{Args, ValueEnum};
 use dyelog::diagnostic::quantity::counted;
 use dyelog::diagnostic::{Diagnostic, Place};
 use dyelog::lqn::Language;
+use dyelog::model::Configuration;
 use dyelog::report;
 
 use crate::cli::args::{KEPT_SPANS, OutputArguments, SourceArguments};
@@ -99,14 +100,19 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
 /// Writes what traces show, before any configuration.
 fn submodel(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     let SourceArguments { files, reading, reduce, config, utilisation } = &arguments.source;
-    input::check_stdin_once(files.iter().chain(&reduce.rules))?;
-    if config.is_some() || !utilisation.files.is_empty() {
-        let message =
-            "a sub-model holds what traces show: `--config` and `--utilisation` are for the model that is made of it";
+    input::check_stdin_once(files.iter().chain(&reduce.rules).chain(config))?;
+    let (configuration, _) = source::configuration(config.as_deref(), terminal)?;
+    let of_traces = Configuration {
+        group: configuration.group.clone(),
+        accept: configuration.accept.clone(),
+        ..Configuration::default()
+    };
+    if configuration != of_traces || !utilisation.files.is_empty() {
+        let message = "a sub-model holds what traces show: `--utilisation`, and all of a configuration but `group`, are for the model that is made of it";
         return Err(Diagnostic::error(codes::ARGUMENTS, Place::Nowhere, message).into());
     }
     let most = arguments.keep_spans.unwrap_or(KEPT_SPANS);
-    let summed = source::submodel(files, (reading, reduce), most, terminal)?;
+    let summed = source::submodel(files, (reading, reduce), &configuration, most, terminal)?;
     output::write(&arguments.output, &summed.saved())?;
     Ok(Exit::Ok)
 }

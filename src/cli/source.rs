@@ -63,17 +63,19 @@ pub fn given(
     Ok(with_options(reading, reduce, Keep::Nothing, |options| pipeline::given(&inputs, options, terminal))?)
 }
 
-/// The sub-model of traces, or of saved sub-models, with up to so many spans for those of other files.
+/// The sub-model of traces, or of saved sub-models, with the patterns of names that a configuration has, and up to so many spans for those of
+/// other files.
 pub fn submodel(
     files: &[PathBuf],
     (reading, reduce): (&ReadingArguments, &ReduceArguments),
+    configuration: &Configuration,
     keep_spans: usize,
     terminal: &mut Terminal,
 ) -> Result<Summed, Failure> {
     let inputs = input::inputs(files);
     Ok(with_options(reading, reduce, Keep::Nothing, |options| {
         options.keep_spans = Some(keep_spans);
-        pipeline::submodel(&inputs, options, terminal)
+        pipeline::submodel(&inputs, &pipeline::grouped(options, configuration)?, terminal)
     })?)
 }
 

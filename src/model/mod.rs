@@ -28,7 +28,7 @@ mod replicas;
 mod servers;
 mod stability;
 mod starter;
-mod stationarity;
+pub(crate) mod stationarity;
 mod unused;
 pub mod utilisation;
 mod variability;

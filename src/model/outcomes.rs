@@ -4,12 +4,16 @@ use std::cmp::Reverse;
 
 use crate::diagnostic::{Diagnostic, Place, Severity};
 use crate::lqn::Model;
-use crate::lqn::submodel::SubModel;
+use crate::lqn::submodel::{ScenarioTotal, SubModel};
+use crate::model::load::toml_key;
 use crate::model::parts::Parts;
 use crate::model::{Origins, codes};
 
 /// How many of a kind are named.
 const SHOWN: usize = 6;
+
+/// The fewest operations that look like a sample.
+const FEWEST: u64 = 20;
 
 /// Counts them by scenario and by entry.
 pub fn note(parts: &Parts<'_>, sub: &SubModel, model: &Model, origins: &Origins) -> Option<Diagnostic> {
@@ -37,6 +41,19 @@ pub fn note(parts: &Parts<'_>, sub: &SubModel, model: &Model, origins: &Origins)
     });
     for line in scenarios.take(SHOWN).chain(entries.take(SHOWN)) {
         note = note.with_note(line);
+    }
+    // Systems that fail so often are rarer than samples of failures.
+    let is_biased = |total: &ScenarioTotal| {
+        total.operations >= FEWEST && total.failures.saturating_mul(20) >= total.operations.saturating_mul(19)
+    };
+    for own in failing.iter().filter(|own| is_biased(&own.scenario_total)).take(SHOWN) {
+        note.severity = Severity::Warning;
+        let name = &own.scenario;
+        note = note
+            .with_note(format!(
+                "scenario `{name}` looks like a sample that prefers failures, which tells of structure and not of rates"
+            ))
+            .with_hint(format!("set its load, such as `rate`, under `[scenario.{}]`", toml_key(name)));
     }
     Some(note.with_note("they count like all others: what they cost is part of demands, and of the mean response"))
 }

@@ -5,11 +5,15 @@
 //! cells, which one change hardly moves, and which hold how responses depend on those before. A bridge that goes beyond [`FAR`] is a change of the rate. A change of
 //! responses goes beyond [`FARTHER`], and all stretches before it lie on one side of all after it, which one long busy period does not bring about. Of steady recordings
 //! less than two in a hundred are named (`tests/suite/stationarity.rs`). A change by less than [`MATTERS`] is left out.
+//!
+//! What lies before and after a change is looked at in the same way. The longest part without a change is what models are made of.
+
+use std::ops::Range;
 
 use crate::diagnostic::quantity::time;
 use crate::diagnostic::{Diagnostic, Place};
 use crate::lqn::starts::Stretch;
-use crate::lqn::submodel::ScenarioTotal;
+use crate::lqn::submodel::{ScenarioTotal, SubModel};
 use crate::model::codes;
 use crate::model::load::{recorded_at_once, short};
 
@@ -40,6 +44,15 @@ const PART: usize = 2;
 /// Counts vary so many times as much as those of Poisson arrivals where they come in bursts.
 const BURSTS: f64 = 2.0;
 
+/// A scenario with a smaller part of the operations than one of so many tells nothing of others.
+const RARE: u64 = 10;
+
+/// A steady part of the recording is at least so much of it.
+const LEAST: f64 = 0.25;
+
+/// Parts of the recording that differ by less are as long.
+const ALIKE: f64 = 0.9;
+
 /// A change of a mean at a border between cells.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Change {
@@ -51,8 +64,104 @@ struct Change {
 
 /// What changes within the recording of a scenario.
 pub fn finding(scenario: &str, total: &ScenarioTotal) -> Option<Diagnostic> {
+    told(scenario, total).map(|finding| {
+        finding.with_note("the model is of the mean of all of it, and predicts neither part").with_hint(
+            "leave out what is no normal operation, such as a warm-up, and set `rate` where the load changed",
+        )
+    })
+}
+
+/// The longest time of a recording in which neither rates nor response times change.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SteadyPart {
+    /// Starts of operations that are in it, nanoseconds from the trace's epoch.
+    pub starts: Range<i64>,
+    /// What changes, by scenario.
+    pub findings: Vec<Diagnostic>,
+}
+
+/// The steady part of what was recorded; `None` where all of it is steady, or hardly any.
+pub fn steady_part(sub: &SubModel) -> Option<SteadyPart> {
+    let totals = || sub.scenarios.values();
+    let all: u64 = totals().map(|total| total.operations).sum();
+    let mut borders = Vec::new();
+    for total in totals() {
+        // Few operations do not say where those of others change.
+        if total.operations.saturating_mul(RARE) >= all && can_tell(total) {
+            add_borders(total.starts.cells(), total.starts.shift(), &mut borders);
+        }
+    }
+    let first = totals().filter_map(|total| total.first_start).min()?;
+    let last = totals().filter_map(|total| total.last_start).max()?;
+    if borders.is_empty() {
+        return None;
+    }
+    borders.sort_unstable();
+    let nanoseconds = |part: &Range<i64>| part.end.abs_diff(part.start);
+    let ends = borders.iter().map(|(at, cell)| (*at, *cell)).chain([(last.checked_add(1)?, 0)]);
+    let mut begin = (first, 0);
+    let mut parts = Vec::new();
+    for end in ends {
+        // Where the border is within its cells nobody knows.
+        let part = begin.0.saturating_add(begin.1)..end.0.saturating_sub(end.1);
+        if part.start < part.end {
+            parts.push(part);
+        }
+        begin = end;
+    }
+    let longest = parts.iter().map(nanoseconds).max()?;
+    // Of parts that are as long the last is the state in which the system was left.
+    let starts = parts.into_iter().rfind(|part| nanoseconds(part) as f64 >= ALIKE * longest as f64)?;
+    let whole = last.abs_diff(first);
+    if (nanoseconds(&starts) as f64) < LEAST * whole as f64 {
+        return None;
+    }
+    let seconds = |at: i64| short(at.abs_diff(first) as f64 * 1e-9);
+    let part = nanoseconds(&starts) as f64 / whole as f64 * 100.0;
+    let taken = format!(
+        "the model is of the {} % of the recording from {} s to {} s, in which nothing changes",
+        part.round(),
+        seconds(starts.start),
+        seconds(starts.end)
+    );
+    let mut findings: Vec<Diagnostic> = Vec::new();
+    for (name, total) in &sub.scenarios {
+        let finding = told(sub.names.text(*name), total);
+        findings.extend(finding.map(|finding| {
+            finding.with_note(taken.clone()).with_hint("`recording = \"all\"` in the configuration takes all of it")
+        }));
+    }
+    findings.sort_by(|left, right| left.message.cmp(&right.message));
+    Some(SteadyPart { starts, findings })
+}
+
+/// Adds where rates or response times change, with the length of the cells in which the border lies: first of all of them, then of what lies
+/// before and after.
+fn add_borders(cells: &[Stretch], shift: u32, borders: &mut Vec<(i64, i64)>) {
+    if cells.len() < FEWEST.0 {
+        return;
+    }
+    let by_rate = || {
+        let change = Grid::of(cells, shift).rate()?;
+        let border =
+            (cells[0].first >> shift).saturating_add(i64::try_from(change.at).ok()?).saturating_mul(1 << shift);
+        let at = cells.partition_point(|cell| cell.first < border);
+        (0 < at && at < cells.len()).then_some(at)
+    };
+    let Some(at) = response(cells).map(|change| change.at).or_else(by_rate) else { return };
+    borders.push((cells[at].first, 1_i64.checked_shl(shift).unwrap_or(i64::MAX)));
+    add_borders(&cells[..at], shift, borders);
+    add_borders(&cells[at..], shift, borders);
+}
+
+/// Whether there are enough operations of one recording.
+fn can_tell(total: &ScenarioTotal) -> bool {
+    total.starts.cells().len() >= FEWEST.0 && total.operations >= FEWEST.1 && recorded_at_once(total)
+}
+
+fn told(scenario: &str, total: &ScenarioTotal) -> Option<Diagnostic> {
     let cells = total.starts.cells();
-    if cells.len() < FEWEST.0 || total.operations < FEWEST.1 || !recorded_at_once(total) {
+    if !can_tell(total) {
         return None;
     }
     let begin = cells[0].first;
@@ -93,15 +202,7 @@ pub fn finding(scenario: &str, total: &ScenarioTotal) -> Option<Diagnostic> {
     }
     let message = format!("scenario `{scenario}` is not steady within its recording");
     let finding = Diagnostic::warning(codes::NOT_STEADY, Place::Nowhere, message);
-    Some(
-        notes
-            .into_iter()
-            .fold(finding, Diagnostic::with_note)
-            .with_note("the model is of the mean of all of it, and predicts neither part")
-            .with_hint(
-                "leave out what is no normal operation, such as a warm-up, and set `rate` where the load changed",
-            ),
-    )
+    Some(notes.into_iter().fold(finding, Diagnostic::with_note))
 }
 
 /// The change of response times, where there is one.

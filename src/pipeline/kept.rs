@@ -10,6 +10,7 @@ use crate::diagnostic::{Diagnostic, Diagnostics, Place, Severity};
 use crate::lqn::saved::{Kept, Made, Sample};
 use crate::lqn::submodel::SubModel;
 use crate::model;
+use crate::names::Names;
 use crate::pipeline::codes;
 use crate::pipeline::input::Input;
 use crate::pipeline::listener::Listener;
@@ -19,7 +20,7 @@ use crate::tlc::Rules;
 use crate::trace::TraceNames;
 use crate::trace::spans::Grouping;
 use crate::trace::spans::model::Spans;
-use crate::trace::spans::recording::{Recording, digests};
+use crate::trace::spans::recording::{Recording, Waiting, digests};
 
 /// Bytes for each span that may be kept, names of services and operations among them.
 const BYTES: usize = 64;
@@ -67,6 +68,22 @@ impl Joining {
         self.submodel.entries().is_empty() && self.submodel.scenarios.is_empty() && self.submodel.set_aside == 0
     }
 
+    /// Whether one of them keeps more spans than are to be kept.
+    pub fn exceeds(&self, most: usize) -> bool {
+        self.kept.iter().any(|(_, kept)| kept.spans > most as u64)
+    }
+
+    /// Whether nothing was summed up for good.
+    pub fn is_open(&self) -> bool {
+        self.closed.entries().is_empty() && self.closed.scenarios.is_empty() && self.closed.set_aside == 0
+    }
+
+    /// Whether names of operations are to be grouped otherwise than they were.
+    pub fn is_other(&self, asked: &Reading) -> bool {
+        let patterns = asked.grouping.patterns();
+        asked.grouping != Grouping::default() && self.kept.iter().any(|(_, kept)| kept.made.group != patterns)
+    }
+
     /// What is kept of one file or none, as it is.
     pub fn only(self) -> (SubModel, Option<Kept>) {
         let Self { submodel, closed, closed_traces, mut kept, .. } = self;
@@ -83,15 +100,19 @@ impl Joining {
         let mut reading = asked.clone();
         let Some((first, kept)) = self.kept.first() else { return Ok(reading) };
         let made = &kept.made;
-        if let Some((file, _)) =
-            self.kept.iter().find(|(_, other)| (&other.made.group, other.made.sampling) != (&made.group, made.sampling))
+        // Spans are kept as they were recorded, so that names can be grouped anew.
+        let regroups = reading.grouping != Grouping::default() && self.is_open();
+        if let Some((file, _)) = self
+            .kept
+            .iter()
+            .find(|(_, other)| other.made.sampling != made.sampling || !regroups && other.made.group != made.group)
         {
             let message = format!("its spans were read with other `--group` or `--sampling` than those of `{first}`");
             return Err(refused(file, &message).into());
         }
         if reading.grouping == Grouping::default() {
             reading.grouping = Grouping::of_patterns(&made.group).map_err(|why| refused(first, &why))?;
-        } else if reading.grouping.patterns() != made.group {
+        } else if !regroups && reading.grouping.patterns() != made.group {
             return Err(refused(first, "its spans were read with another `--group`").into());
         }
         if reading.sampling.is_some() && reading.sampling != made.sampling {
@@ -101,24 +122,38 @@ impl Joining {
         Ok(reading)
     }
 
+    /// Refuses files that were made with other rules than these, where operations are to be made anew.
+    ///
+    /// # Errors
+    /// Which files these are.
+    pub fn check_rules(&self, rules: &Rules) -> Result<(), Diagnostics> {
+        let digest = rules.digest();
+        let others = self.kept.iter().filter(|(_, kept)| kept.spans > 0 && kept.made.rules != digest);
+        let refused = others.map(|(file, _)| {
+            refused(file, "its operations are to be joined with others, and were recognised by other rules")
+                .with_hint("give the same `--rules` again")
+        });
+        let found: Vec<Diagnostic> = refused.collect();
+        if found.is_empty() { Ok(()) } else { Err(Diagnostics(found)) }
+    }
+
     /// The spans that are kept, each with the number of their file.
     ///
     /// # Errors
-    /// Where a file was made with other rules, or what it keeps cannot be read.
-    pub fn spans(&self, rules: &Rules, names: &mut TraceNames) -> Result<Vec<(usize, Spans)>, Diagnostics> {
-        let digest = rules.digest();
+    /// Where what a file keeps cannot be read.
+    pub fn spans(&self, names: &mut Names) -> Result<Vec<(usize, Spans)>, Diagnostics> {
         let files = self.kept.iter().enumerate().filter(|(_, (_, kept))| kept.spans > 0);
         Diagnostics::gather(files.map(|(number, (file, kept))| {
-            if kept.made.rules != digest {
-                let finding =
-                    refused(file, "its operations are to be joined with others, and were recognised by other rules");
-                return Err(finding.with_hint("give the same `--rules` again").into());
-            }
-            let spans = Recording::decoded(&kept.recording, &mut names.names)
+            let spans = Recording::decoded(&kept.recording, names)
                 .filter(|spans| spans.spans.len() as u64 == kept.spans)
                 .ok_or_else(|| refused(file, "the spans that it keeps cannot be read"))?;
-            Ok::<_, Diagnostics>((number, spans))
+            Ok::<_, Diagnostic>((number, spans))
         }))
+    }
+
+    /// Whether operations that were summed up may have spans in several of them.
+    pub fn has_summed_up(&self) -> bool {
+        self.kept.len() > 1 && self.kept.iter().any(|(_, kept)| kept.closed_traces.count > 0)
     }
 
     /// Tells of operations of which nothing is kept, and that traces have, too.
@@ -129,7 +164,7 @@ impl Joining {
 
     /// Tells of traces that were summed up for good in one file and have spans in another, too.
     pub fn tell_late(&self, spans: &[(usize, Spans)], listener: &mut dyn Listener) {
-        if self.kept.iter().all(|(_, kept)| kept.closed_traces.count == 0) {
+        if !self.has_summed_up() {
             return;
         }
         let traces: Vec<_> = spans.iter().map(|(number, spans)| (*number, digests(spans))).collect();
@@ -171,15 +206,15 @@ fn refused(file: &Arc<str>, message: &str) -> Diagnostic {
 pub struct Division {
     /// What is kept, without sums.
     pub kept: Kept,
-    /// The spans that are not.
-    pub others: Option<Recording>,
+    /// Which operations are kept; none where all are.
+    pub waiting: Option<Waiting>,
 }
 
 /// Decides what is kept of a recording: all of it, or, where that is too much, what lacks spans.
 pub fn divide(
     recording: &Recording,
     most: usize,
-    made: Made,
+    made: &Made,
     names: &TraceNames,
     listener: &mut dyn Listener,
 ) -> Division {
@@ -191,16 +226,16 @@ pub fn divide(
             .map(|(spans, recording)| Kept { made: made.clone(), spans, recording, ..Kept::default() })
     };
     if let Some(kept) = kept(recording) {
-        return Division { kept, others: None };
+        return Division { kept, waiting: None };
     }
-    let parts = recording.clone().parted(most);
-    let (kept, others, left) = match kept(&parts.waiting) {
-        Some(kept) => (kept, parts.others, parts.left),
-        None => {
-            let left = parts.left + parts.waiting.traces().len() as u64;
-            (Kept { made: made.clone(), ..Kept::default() }, recording.clone(), left)
-        }
-    };
+    let mut waiting = recording.waiting(most);
+    let mut found = kept(&waiting.recording);
+    if found.is_none() {
+        // Their names are too long.
+        waiting = recording.waiting(0);
+        found = kept(&waiting.recording);
+    }
+    let kept = found.unwrap_or_else(|| Kept { made: made.clone(), ..Kept::default() });
     if most > 0 {
         let message = format!(
             "of {} spans the sub-model keeps {}: operations that look whole are summed up for good",
@@ -209,12 +244,13 @@ pub fn divide(
         );
         let mut finding = Diagnostic::new(Severity::Note, model::codes::SUMMED_UP, Place::Nowhere, message)
             .with_hint("`--keep-spans` sets how many spans are kept for files that have the rest of an operation");
-        if left > 0 {
+        if waiting.left > 0 {
+            let left = waiting.left;
             finding =
                 finding.with_note(format!("{left} traces that lack spans are summed up, too, as parts of operations"));
         }
         listener.findings(&[finding]);
     }
-    let traces = others.traces();
-    Division { kept: Kept { closed_traces: Sample::of(traces.into_iter()), ..kept }, others: Some(others) }
+    let closed_traces = Sample::of(std::mem::take(&mut waiting.others).into_iter());
+    Division { kept: Kept { closed_traces, ..kept }, waiting: Some(waiting) }
 }

@@ -329,5 +329,6 @@ pub fn reduce(
         samples: None,
         interactions,
         kept: None,
+        is_open: false,
     })
 }

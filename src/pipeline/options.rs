@@ -1,6 +1,7 @@
 //! How traces are read and reduced.
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::diagnostic::Diagnostics;
@@ -79,6 +80,8 @@ pub struct Options<'r> {
     /// Up to how many spans the sub-model keeps, so that operations whose spans lie in several files become whole where sub-models merge;
     /// none where the sub-model is not to be saved.
     pub keep_spans: Option<usize>,
+    /// Operations: those that start in this time alone, nanoseconds from the epoch of the traces.
+    pub within: Option<Range<i64>>,
     /// Rules of the user's beside the shipped ones; loaded when traces turn out to need templates.
     pub rules: Option<RuleLoader<'r>>,
 }
@@ -113,6 +116,7 @@ impl Default for Options<'_> {
             keep_matches: Keep::Nothing,
             utilisation: Metrics::default(),
             keep_spans: None,
+            within: None,
             rules: None,
         }
     }
@@ -130,6 +134,7 @@ impl fmt::Debug for Options<'_> {
             .field("keep_matches", &self.keep_matches)
             .field("utilisation", &self.utilisation.series.len())
             .field("keep_spans", &self.keep_spans)
+            .field("within", &self.within)
             .field("rules", &self.rules.is_some())
             .finish()
     }

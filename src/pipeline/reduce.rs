@@ -1,10 +1,11 @@
 //! Traces reduced to a sub-model, and what there is to say about it.
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::lqn::saved::{Kept, Made};
+use crate::names::Names;
 use crate::pipeline::input::{Input, Reader};
 use crate::pipeline::kept::{Division, Joining, divide};
 use crate::pipeline::listener::{Listener, Meter};
@@ -16,6 +17,7 @@ use crate::same::Record;
 use crate::tlc::rules::SHIPPED;
 use crate::tlc::{ReduceOptions, Reducer, Reduction, Rules};
 use crate::trace::quality::{Policy, QualityReport};
+use crate::trace::spans::recording::Waiting;
 use crate::trace::{Operation, Origins, ReadReport, Sink, Toeg, TraceNames};
 
 /// How many findings about traces are shown before the rest are only counted.
@@ -36,6 +38,8 @@ pub struct Reduced {
     pub interactions: Option<Interactions>,
     /// The recordings that the sub-model keeps, where that was asked for.
     pub kept: Option<Kept>,
+    /// Whether operations can be taken one by one, by reducing the inputs anew: nothing of them was summed up for good.
+    pub(crate) is_open: bool,
 }
 
 /// Interactions that were recognised from messages.
@@ -71,6 +75,7 @@ const ATTEMPTS: usize = 100;
 struct Watch<'w, 'r> {
     reducer: &'w mut Reducer<'r>,
     progress: Arc<dyn Meter>,
+    within: Option<Range<i64>>,
     native: bool,
     samples: Vec<Toeg>,
     attempts: usize,
@@ -92,6 +97,12 @@ impl Watch<'_, '_> {
 impl Sink for Watch<'_, '_> {
     fn operation(&mut self, names: &TraceNames, operation: Operation) -> ControlFlow<()> {
         self.progress.operation();
+        // What tells no start is of all times.
+        if let (Some(within), Some(start)) = (&self.within, operation.start)
+            && !within.contains(&start)
+        {
+            return ControlFlow::Continue(());
+        }
         self.native &= operation.origins == Origins::Lines;
         self.keep(&operation);
         self.reducer.operation(names, operation)
@@ -102,14 +113,19 @@ impl Sink for Watch<'_, '_> {
 struct Both<'w, 'v, 'r> {
     watch: &'v mut Watch<'w, 'r>,
     closed: Reducer<'r>,
+    /// Whether these are of the native format.
     native: bool,
+    /// Operations that are kept.
+    waiting: Option<Waiting>,
 }
 
 impl Sink for Both<'_, '_, '_> {
     fn operation(&mut self, names: &TraceNames, operation: Operation) -> ControlFlow<()> {
-        self.native &= operation.origins == Origins::Lines;
-        // What is wrong with it, the other says.
-        let _ = self.closed.operation(names, operation.clone());
+        if !self.waiting.as_ref().is_some_and(|waiting| waiting.has(&operation.run)) {
+            self.native &= operation.origins == Origins::Lines;
+            // What is wrong with it, the other says.
+            let _ = self.closed.operation(names, operation.clone());
+        }
         self.watch.operation(names, operation)
     }
 }
@@ -166,15 +182,20 @@ pub fn reduce_joining(
 /// # Errors
 /// Where they do not go together.
 pub fn join(joining: Joining, options: &Options, listener: &mut dyn Listener) -> Result<Reduced, Diagnostics> {
-    if joining.has_several() {
+    let exceeds = options.keep_spans.is_some_and(|most| joining.exceeds(most));
+    let is_other = options.within.is_some() || joining.is_other(&options.reading);
+    if joining.has_several() || exceeds || is_other && joining.is_open() {
         return reduce_recording((&[], None), joining, &(Arc::new(()) as _), options, listener);
     }
-    joining.tell_late(&[], listener);
+    if joining.has_summed_up() {
+        joining.tell_late(&joining.spans(&mut Names::new())?, listener);
+    }
+    let is_open = joining.is_open();
     let (submodel, kept) = joining.only();
     let kept = kept.filter(|_| options.keep_spans.is_some());
     let reduction = Reduction { submodel, ..Reduction::default() };
     let merge = options.merge.label().to_owned();
-    Ok(Reduced { reduction, reading: ReadReport::default(), merge, samples: None, interactions: None, kept })
+    Ok(Reduced { reduction, reading: ReadReport::default(), merge, samples: None, interactions: None, kept, is_open })
 }
 
 /// Reduces traces together with the spans that sub-models keep.
@@ -189,7 +210,8 @@ fn reduce_recording(
     let options = &Options { reading, ..options.clone() };
     let mut kept = None;
     let mut reduced = reduce_with(progress, options, listener, |rules, names, watch, listener| {
-        let before = joining.spans(rules, names)?;
+        joining.check_rules(rules)?;
+        let before = joining.spans(&mut names.names)?;
         joining.tell_late(&before, listener);
         let (inputs, reading) = ((inputs, first), &options.reading);
         let before = before.into_iter().map(|(_, spans)| spans).collect();
@@ -198,26 +220,29 @@ fn reduce_recording(
             report.merge(recording.operations(names, watch));
             return Ok(report);
         };
-        let mut both = Both { watch, closed: Reducer::new(rules, reduce_options(options)), native: true };
+        let closed = Reducer::new(rules, reduce_options(options));
+        let mut both = Both { watch, closed, native: true, waiting: None };
         let (recording, mut report) = read_recording(inputs, reading, progress, before, names, &mut both)?;
-        let Both { watch, mut closed, mut native } = both;
-        if !recording.is_empty() {
-            let made = Made { rules: rules.digest(), group: reading.grouping.patterns(), sampling: reading.sampling };
-            let Division { kept: mut own, others } = divide(&recording, most, made, names, listener);
-            if let Some(others) = others {
-                native &= others.is_empty();
-                others.operations(names, &mut closed);
-            }
-            own.closed = closed.finish(names).map(|reduction| reduction.submodel).unwrap_or_default();
-            own.closed.concurrent |= !native;
-            kept = Some(own);
+        if recording.is_empty() {
+            return Ok(report);
         }
-        report.merge(recording.operations(names, watch));
+        let made = Made { rules: rules.digest(), group: reading.grouping.patterns(), sampling: reading.sampling };
+        let Division { kept: mut own, waiting } = divide(&recording, most, &made, names, listener);
+        report.merge(if waiting.is_some() {
+            both.waiting = waiting;
+            recording.operations(names, &mut both)
+        } else {
+            recording.operations(names, both.watch)
+        });
+        own.closed = both.closed.finish(names).map(|reduction| reduction.submodel).unwrap_or_default();
+        own.closed.concurrent |= !both.native;
+        kept = Some(own);
         Ok(report)
     })?;
     if !inputs.is_empty() {
         joining.tell_twice(inputs, &reduced.reduction.submodel, listener);
     }
+    reduced.is_open = joining.is_open();
     reduced.reduction.submodel.merge(&joining.closed);
     reduced.kept = kept.map(|mut kept| {
         kept.closed.merge(&joining.closed);
@@ -268,8 +293,14 @@ fn reduce_with(
     listener.findings(&about_the_users(&rules));
     let mut names = TraceNames::new();
     let mut reducer = Reducer::new(&rules, reduce_options(options));
-    let mut watch =
-        Watch { reducer: &mut reducer, progress: Arc::clone(progress), native: true, samples: Vec::new(), attempts: 0 };
+    let mut watch = Watch {
+        reducer: &mut reducer,
+        progress: Arc::clone(progress),
+        within: options.within.clone(),
+        native: true,
+        samples: Vec::new(),
+        attempts: 0,
+    };
     let mut errors: Vec<Diagnostic> = Vec::new();
     let report = read(&rules, &mut names, &mut watch, listener).unwrap_or_else(|Diagnostics(found)| {
         errors.extend(found);
@@ -291,7 +322,7 @@ fn reduce_with(
     reduction.submodel.concurrent |= !native;
     let merge = options.merge.label().to_owned();
     let samples = Some(Samples { operations: samples, names, rules });
-    Ok(Reduced { reduction, reading: report, merge, samples, interactions: None, kept: None })
+    Ok(Reduced { reduction, reading: report, merge, samples, interactions: None, kept: None, is_open: false })
 }
 
 /// Tells what was left out: the first findings of each kind, and figures.

@@ -7,6 +7,7 @@ use crate::lqn::saved::Kept;
 use crate::lqn::submodel::{EntryMerge, SubModel};
 use crate::lqn::{self, EntryId, Language, Loaded, Model, Multiplicity, Places, lint, saved};
 use crate::model::parameter::Subject;
+use crate::model::stationarity::{SteadyPart, steady_part};
 use crate::model::utilisation::{self, Metrics};
 use crate::model::{Configuration, Explained, Origins};
 use crate::pipeline::codes;
@@ -109,7 +110,7 @@ pub fn model(
     let (configuration, _) = configuration(config, listener)?;
     let options = &grouped(options, &configuration)?;
     let reduced = match submodel_or_model(inputs, options, listener)? {
-        Found::SubModel(reduced) => *reduced,
+        Found::SubModel(reduced) => steady(*reduced, inputs, options, &configuration, listener)?,
         Found::Model(file, whole) => {
             only_a_model(&file, config, options)?;
             let Loaded { model, places, findings } = model_file(&file, whole, listener)?;
@@ -174,6 +175,27 @@ pub fn grouped<'r>(options: &Options<'r>, configuration: &Configuration) -> Resu
     Ok(options)
 }
 
+/// The steady part of what was recorded, where all of it is not, and operations can be told apart; tells what changes.
+fn steady(
+    reduced: Reduced,
+    inputs: &[Input],
+    options: &Options,
+    configuration: &Configuration,
+    listener: &mut dyn Listener,
+) -> Result<Reduced, Diagnostics> {
+    // What can be read once has been read.
+    let again = reduced.is_open && inputs.iter().all(|input| input.length().is_some());
+    if configuration.all_of_recording || !again {
+        return Ok(reduced);
+    }
+    let Some(SteadyPart { starts, findings }) = steady_part(&reduced.reduction.submodel) else { return Ok(reduced) };
+    let options = Options { within: Some(starts), ..options.clone() };
+    // What there is to say about the inputs was said.
+    let Found::SubModel(part) = submodel_or_model(inputs, &options, &mut ())? else { return Ok(reduced) };
+    listener.findings(&findings);
+    Ok(Reduced { reading: reduced.reading, ..*part })
+}
+
 /// What questions are about, each of them a model file or traces; the configuration is that of all traces.
 pub fn subjects(
     sets: &[&[Input]],
@@ -194,7 +216,7 @@ pub fn subjects(
                 Questioned { subject: Subject::of_model(model), places: Some(places) }
             }
             Found::SubModel(reduced) => {
-                let sub = reduced.reduction.submodel;
+                let sub = steady(*reduced, files, options, &settings, listener)?.reduction.submodel;
                 // A task of the native format is one sequential flow of control.
                 let sequential = !sub.concurrent;
                 let own = measured(&options.utilisation, &sub, settings.clone(), listener)?;
@@ -279,7 +301,10 @@ pub enum Given {
 /// Reads what configurations are made from.
 pub fn given(files: &[Input], options: &Options, listener: &mut dyn Listener) -> Result<Given, Diagnostics> {
     Ok(match submodel_or_model(files, options, listener)? {
-        Found::SubModel(reduced) => Given::SubModel(Box::new(reduced.reduction.submodel)),
+        Found::SubModel(reduced) => {
+            let reduced = steady(*reduced, files, options, &Configuration::default(), listener)?;
+            Given::SubModel(Box::new(reduced.reduction.submodel))
+        }
         Found::Model(file, whole) => Given::Model(Box::new(model_file(&file, whole, listener)?.model)),
     })
 }

@@ -1,7 +1,6 @@
 //! Files of spans, made into sub-models each by itself: merged they are what all of them are at once, however the spans are split.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::fs;
 use std::io::Read as _;
 
@@ -147,6 +146,27 @@ fn what_comes_twice_counts_once() {
     assert_eq!(findings.iter().filter(|found| found.code.0 == "M034").count(), 0);
 }
 
+/// Sums without spans are those with spans.
+#[test]
+fn spans_are_left_out_where_none_are_wanted() {
+    let text = text_of(&shop(3, 30, 2_000_000, 3, 0));
+    let (kept, _) = summed("t.jsonl", &[text.clone()], usize::MAX);
+    let (plain, told) = summed("t.jsonl", &[text], 0);
+    assert!(told.iter().all(|found| found.code.0 != "M053"), "{told:?}");
+    assert_eq!(summed("s.json", &[kept.clone()], 0).0, plain);
+    let sums = |text: &str| {
+        let (sub, merge) = saved::parse(&"s".into(), text).expect("it was written so");
+        saved::write(&sub, &merge)
+    };
+    assert_eq!(sums(&kept), sums(&plain));
+    // What is not kept is added to what is.
+    let other = summed("u.jsonl", &[text_of(&shop(8, 9, 0, 0, 0))], usize::MAX).0;
+    let (both, _) = summed("s.json", &[plain.clone(), other.clone()], usize::MAX);
+    let mut sum = saved::parse(&"s".into(), &plain).expect("it was written so").0;
+    sum.merge(&saved::parse(&"s".into(), &other).expect("it was written so").0);
+    assert_eq!(sums(&both), saved::write(&sum, "name"));
+}
+
 /// Beyond the bound only what lacks spans is kept. What was summed up too early is told of, with about how many operations it is.
 #[test]
 fn beyond_the_bound_what_lacks_spans_waits() {
@@ -260,9 +280,7 @@ fn exports_of_single_services_make_one_model() {
     assert_eq!((code, mixed), (0, direct));
 
     // Other ways to make operations of spans do not go together.
-    let mut rules = String::new();
-    let _ = writeln!(rules, "// Nothing of its own.");
-    fs::write(at.join("own.dl"), rules).expect("it can be written");
+    fs::write(at.join("own.dl"), "// Nothing of its own.\n").expect("it can be written");
     let (code, _, words) = run(at, &["merge", "front.json", "store.json", "--rules", "own.dl"]);
     assert!(code == 2 && words.contains("recognised by other rules"), "{words}");
     assert_eq!(run(at, &["model", "mail.jsonl", "--group", "GET /*", "--format", "submodel", "-o", "other.json"]).0, 0);

@@ -70,8 +70,28 @@ fn failures_and_retries_are_counted() {
     let own = &document["operations_with_failures"][0];
     let found = (own["name"].as_str(), own["operations"].as_u64(), own["with_failures"].as_u64());
     assert_eq!(found, (Some("gateway GET /things"), Some(30), Some(10)), "{document}");
+    let page = run(&["report", &file, "-o", "-"]).out;
+    let table = &page[page.find("Failures and retries").expect("there is such a table")..];
+    let table = &table[..table.find("</table>").expect("it ends")];
+    assert!(
+        table.contains("read") && table.contains(">40<") && table.contains(">10<") && table.contains("25 %"),
+        "{table}"
+    );
     let text = run(&["trace", "check", &file]).out;
     assert!(text.contains("gateway GET /things: 10 of 30 operations have spans that failed"), "{text}");
+}
+
+/// A sample of failures tells no rate.
+#[test]
+fn a_sample_of_failures_is_named() {
+    let folder = Folder::new();
+    let all = trace().replace("\"name\":\"GET /things\",", "\"name\":\"GET /things\",\"status\":{\"code\":2},");
+    let file = folder.file("t.jsonl", &all);
+    let told = run(&["solve", &file]).err;
+    assert!(told.contains("warning[M052]: 30 of 30 operations failed"), "{told}");
+    assert!(told.contains("looks like a sample that prefers failures"), "{told}");
+    let file = folder.file("u.jsonl", &trace());
+    assert!(!run(&["solve", &file]).err.contains("prefers failures"));
 }
 
 #[test]
@@ -83,6 +103,14 @@ fn names_are_grouped_as_the_configuration_says() {
     assert!(solved.out.contains("gateway GET /things/*"), "{}{}", solved.out, solved.err);
     let named = run(&["solve", "--format", "json", "--config", &config, "--group", "none", &file]);
     assert!(named.out.contains("gateway GET /things/blue"), "the argument goes before: {}{}", named.out, named.err);
+    // Also in a sub-model, and of one that was saved under other names.
+    let saved = run(&["model", "--format", "submodel", "--config", &config, &file]);
+    assert!(saved.out.contains("\"gateway GET /things/*\""), "{}", saved.err);
+    let plain = run(&["model", "--format", "submodel", &file]);
+    assert!(!plain.out.contains("\"gateway GET /things/*\""), "{}", plain.err);
+    let plain = folder.file("plain.json", &plain.out);
+    let solved = run(&["solve", "--format", "json", "--config", &config, &plain]);
+    assert!(solved.out.contains("gateway GET /things/*"), "{}{}", solved.out, solved.err);
     let wrong = folder.file("wrong.toml", "group = [\"\"]\n");
     assert_eq!(run(&["config", "check", &wrong]).code, 1);
     assert_eq!(run(&["solve", "--config", &wrong, &file]).code, 2);

@@ -93,7 +93,7 @@ pub fn servers(model: &Model) -> Multiplicity {
     model.processors[model.processor_named("host").expect("it is there").index()].multiplicity
 }
 
-fn demand(model: &Model) -> f64 {
+pub fn demand(model: &Model) -> f64 {
     let of = |body: &Body| match body {
         Body::Phases(phases) => phases.iter().map(|work| work.demand).sum::<f64>(),
         Body::Activities(_) => panic!("one request is no graph"),

@@ -1,9 +1,12 @@
 //! A warning names recordings that are not steady, and no steady one.
 
+use dyelog::diagnostic::Diagnostic;
+use dyelog::lqn::saved;
 use dyelog::model::{Configuration, complete};
+use dyelog::pipeline::{self, Input, Options};
 
 use crate::law::reduced;
-use crate::servers::{spans, station};
+use crate::servers::{DEMAND, demand, spans, station};
 
 /// The warnings about the recording of these requests.
 fn told(stays: &[(f64, f64)]) -> Vec<String> {
@@ -61,4 +64,96 @@ fn bursts_are_told() {
     });
     let notes = told(&stays);
     assert!(notes.iter().any(|note| note.contains("bursts")), "{notes:?}");
+}
+
+/// The demand, the rate and the operations of the model of these requests, and what there was to say of steadiness.
+fn modelled(inputs: &[Input], configuration: &str) -> (f64, f64, u64, Vec<Diagnostic>) {
+    let config = Input::new("c.toml", configuration);
+    let mut findings = Vec::new();
+    let source = pipeline::model(inputs, Some(&config), &Options::default(), &mut findings)
+        .unwrap_or_else(|found| panic!("{found}"));
+    findings.retain(|found| found.code.0 == "M051");
+    let scenario = &source.origins.expect("it is of traces").scenarios[0];
+    (demand(&source.model), scenario.observed_rate.expect("there are many"), scenario.operations, findings)
+}
+
+fn input(stays: &[(f64, f64)]) -> Input {
+    Input::new("t.jsonl", spans(stays, 1000, |_| true))
+}
+
+/// A server that is slower by 1.8 in the first fifth, or in the last.
+fn warmed(seed: u64, at_begin: bool) -> Vec<(f64, f64)> {
+    let mut stays = station(seed, 4, 0.3, 4000);
+    let slow = if at_begin { 0..800 } else { 3200..4000 };
+    for stay in &mut stays[slow] {
+        stay.1 = stay.0 + 1.8 * (stay.1 - stay.0);
+    }
+    stays
+}
+
+/// Without the warm-up the demand and the rate are those of the station.
+#[test]
+fn the_steady_part_is_modelled() {
+    let rate = 4.0 * 0.3 / DEMAND;
+    for (seed, at_begin) in [(5, true), (15, true), (25, false)] {
+        let file = [input(&warmed(seed, at_begin))];
+        let (own, arrivals, operations, told) = modelled(&file, "");
+        assert!((own / DEMAND - 1.0).abs() < 0.05, "{own}");
+        assert!((arrivals / rate - 1.0).abs() < 0.05, "{arrivals}");
+        assert!((2900..=3200).contains(&operations), "{operations}");
+        assert!(told[0].notes.iter().any(|note| note.contains("in which nothing changes")), "{told:?}");
+        let (_, _, operations, told) = modelled(&file, "recording = \"all\"");
+        assert_eq!(operations, 4000);
+        assert!(told[0].notes.iter().any(|note| note.contains("predicts neither part")), "{told:?}");
+    }
+}
+
+/// A rate that doubles: the model has one of the two, not the mean.
+#[test]
+fn one_of_two_rates_is_modelled() {
+    let mut stays = station(6, 4, 0.3, 3000);
+    let border = stays[1500].0;
+    for stay in stays.iter_mut().filter(|stay| stay.0 > border) {
+        let earlier = (stay.0 - border) / 2.0;
+        *stay = (stay.0 - earlier, stay.1 - earlier);
+    }
+    let (_, rate, ..) = modelled(&[input(&stays)], "");
+    assert!((rate / (4.0 * 0.3 / DEMAND) - 1.0).abs() < 0.05, "{rate}");
+}
+
+/// Sub-models keep what is needed for that: as files of single halves, and merged.
+#[test]
+fn the_steady_part_of_saved_sub_models_is_modelled() {
+    let stays = warmed(5, true);
+    let direct = modelled(&[input(&stays)], "");
+    let summed = |inputs: &[Input]| {
+        let mut options = Options::default();
+        options.keep_spans = Some(10_000);
+        pipeline::submodel(inputs, &options, &mut ()).unwrap_or_else(|found| panic!("{found}")).saved()
+    };
+    let halves = [&stays[..1700], &stays[1700..]].map(|half| Input::new("half.json", summed(&[input(half)])));
+    assert_eq!(modelled(&[Input::new("all.json", summed(&halves))], ""), direct);
+    assert_eq!(modelled(&halves, ""), direct);
+    // Where nothing is kept all of it is modelled, and that is said.
+    let whole = summed(&[input(&stays)]);
+    let (sub, merge) = saved::parse(&"s".into(), &whole).expect("it was written so");
+    let (_, _, operations, told) = modelled(&[Input::new("sums.json", saved::write(&sub, &merge))], "");
+    assert_eq!(operations, 4000);
+    assert!(told[0].notes.iter().any(|note| note.contains("predicts neither part")), "{told:?}");
+}
+
+/// Bursts have no steady part, and a steady recording is modelled as it is.
+#[test]
+fn all_of_a_recording_is_modelled_where_nothing_changes() {
+    let steady = station(7, 8, 0.3, 4000);
+    assert_eq!(modelled(&[input(&steady)], ""), modelled(&[input(&steady)], "recording = \"all\""));
+    let mut bursts = steady;
+    let mut number = 0;
+    bursts.retain(|stay| {
+        number += 1;
+        stay.0.floor() % 2.0 == 0.0 || number % 4 == 0
+    });
+    let told = modelled(&[input(&bursts)], "");
+    assert_eq!((told.2, told.3.len()), (bursts.len() as u64, 1));
+    assert_eq!(told, modelled(&[input(&bursts)], "recording = \"all\""));
 }

@@ -59,6 +59,8 @@ pub struct Configuration {
     pub cpu_attributes: Vec<(String, f64)>,
     /// `accept`: codes of notes and warnings that are known and need no telling.
     pub accept: BTreeSet<String>,
+    /// `recording = "all"`: models are of all of a recording, and not of its steady part.
+    pub all_of_recording: bool,
     /// `group`: patterns of names of operations that are one, as `--group` takes them.
     pub group: Vec<String>,
     /// How busy processors were measured to be while traces were recorded. It stands in no file of configuration.

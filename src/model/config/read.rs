@@ -68,6 +68,7 @@ fn read(reader: &mut Reader<'_>, document: &DeTable<'_>) -> Configuration {
     for (key, item) in document {
         match key.get_ref().as_ref() {
             "group" => configuration.group = reader.texts(item, "`group`"),
+            "recording" => configuration.all_of_recording = recording(reader, item),
             "accept" => configuration.accept = accepted(reader, item),
             "defaults" => configuration.defaults = defaults(reader, item),
             "scenario" => configuration.scenarios = named(reader, item, "`scenario`", scenario),
@@ -82,6 +83,7 @@ fn read(reader: &mut Reader<'_>, document: &DeTable<'_>) -> Configuration {
                 let known = [
                     "accept",
                     "group",
+                    "recording",
                     "defaults",
                     "scenario",
                     "profile",
@@ -97,6 +99,17 @@ fn read(reader: &mut Reader<'_>, document: &DeTable<'_>) -> Configuration {
         }
     }
     configuration
+}
+
+/// Whether all of a recording is meant, or its steady part.
+fn recording(reader: &mut Reader<'_>, item: &Item<'_>) -> bool {
+    let text = reader.text(item, "`recording`").unwrap_or_else(|| "steady".to_owned());
+    if !["all", "steady"].contains(&text.as_str()) {
+        let place = reader.place(item.span());
+        let message = format!("`recording` is `\"steady\"` or `\"all\"`, and not `{}`", clipped(&text));
+        reader.findings.push(Diagnostic::error(codes::VALUE, place, message));
+    }
+    text == "all"
 }
 
 /// Codes of notes and warnings, such as `M030`.

@@ -12,6 +12,7 @@ pub fn write(report: &Report<'_>, html: &mut Markup) {
         figures(made, html);
         reasons("While reading: what was left out or changed", &made.reading.counted, html);
         damage(made, html);
+        failures(report, made, html);
         reasons("While matching: what no template explains", &made.matching.counted, html);
         findings::write(html, "Findings while reading", &made.reading.findings);
         let damaged: Vec<Diagnostic> = made.quality.damaged.iter().map(|kept| kept.finding.clone()).collect();
@@ -19,6 +20,36 @@ pub fn write(report: &Report<'_>, html: &mut Markup) {
         findings::write(html, "Findings while matching", &made.matching.findings);
     }
     findings::write(html, "About the model: choices and caveats", report.findings);
+}
+
+/// What failed or was tried once more, by scenario and by entry.
+fn failures(report: &Report<'_>, made: Made<'_>, html: &mut Markup) {
+    let mut table =
+        Table::new("Failures and retries", &["What", "Name", ">Seen", ">Failed", "Part", ">Tried once more"]);
+    let mut row = |what: &str, name: &str, seen: u64, failed: u64, again: Option<u64>| {
+        if failed + again.unwrap_or(0) == 0 {
+            return;
+        }
+        table.row(|| {
+            vec![
+                Cell::from(what),
+                Cell::Name(name.to_owned()),
+                Cell::Count(seen),
+                Cell::Count(failed),
+                Cell::Text(percent(failed as f64 / seen.max(1) as f64)),
+                again.map_or(Cell::Blank, Cell::Count),
+            ]
+        });
+    };
+    for scenario in &made.origins.scenarios {
+        row("scenario", &scenario.name, scenario.operations, scenario.failures, None);
+    }
+    for (entry, origin) in report.model.entries.iter().zip(&made.origins.entries) {
+        if let Some(total) = made.submodel.entries().get(origin.total.index()) {
+            row("entry", &entry.name, total.invocations, total.failures, Some(total.retries));
+        }
+    }
+    table.write(html);
 }
 
 fn figures(made: Made<'_>, html: &mut Markup) {

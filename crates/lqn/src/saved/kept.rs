@@ -105,7 +105,9 @@ const VERSION: u32 = 1;
 impl KeptShape {
     pub(super) fn of(kept: &Kept, merge: &str) -> Self {
         let closed = &kept.closed;
-        let has_closed = !closed.entries().is_empty() || !closed.scenarios.is_empty() || closed.set_aside > 0;
+        // Where no span is kept these are the sums of the file.
+        let has_closed =
+            kept.spans > 0 && (!closed.entries().is_empty() || !closed.scenarios.is_empty() || closed.set_aside > 0);
         Self {
             version: VERSION,
             made: kept.made.clone(),
@@ -117,7 +119,7 @@ impl KeptShape {
         }
     }
 
-    pub(super) fn read(&self, merge: &str, reader: &mut Reader<'_>) -> Kept {
+    pub(super) fn read(&self, whole: &SubModel, merge: &str, reader: &mut Reader<'_>) -> Kept {
         if self.version != VERSION {
             let message = format!("this is version {} of what is kept; version {VERSION} can be read", self.version);
             reader.wrong("kept.version", message);
@@ -142,6 +144,7 @@ impl KeptShape {
             }
             reader.document(document)
         });
+        let closed = if self.spans == 0 { Some(whole.clone()) } else { closed };
         let closed_traces = Sample { count: self.closed_traces, least: self.closed_least.clone() };
         let (made, closed) = (self.made.clone(), closed.unwrap_or_default());
         Kept { made, spans: self.spans, recording, closed, closed_traces }

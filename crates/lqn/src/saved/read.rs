@@ -39,7 +39,7 @@ pub fn parse_keeping(name: &Arc<str>, text: &str) -> Result<(SubModel, String, O
     }
     let mut reader = Reader { file: name, findings: Vec::new() };
     let sub = reader.document(&document);
-    let kept = document.kept.as_ref().map(|kept| kept.read(&document.merge, &mut reader));
+    let kept = document.kept.as_ref().map(|kept| kept.read(&sub, &document.merge, &mut reader));
     if reader.findings.is_empty() { Ok((sub, document.merge, kept)) } else { Err(Diagnostics(reader.findings)) }
 }
 

@@ -88,8 +88,8 @@ pub(super) fn encoded(all: &Spans, names: &Names) -> (u64, Vec<u8>) {
                 span.name,
                 span.route,
                 span.peer,
-                place_of(&KINDS, span.kind),
-                place_of(&MESSAGING, span.messaging),
+                place_of(&KINDS, &span.kind),
+                place_of(&MESSAGING, &span.messaging),
                 facts,
             );
             unsigned(sources.number(source), &mut body);
@@ -186,8 +186,8 @@ fn facts(span: &Span) -> u8 {
     .fold(0, |facts, (bit, _)| facts | bit)
 }
 
-fn place_of<T: PartialEq>(all: &[T], one: T) -> u8 {
-    all.iter().position(|own| *own == one).expect("all are listed") as u8
+fn place_of<T: PartialEq>(all: &[T], one: &T) -> u8 {
+    all.iter().position(|own| own == one).expect("all are listed") as u8
 }
 
 fn list<T>(rows: &[T], out: &mut Vec<u8>, mut write: impl FnMut(&T, &mut Vec<u8>)) {

@@ -15,7 +15,7 @@ use crate::spans::pipeline;
 use crate::{ReadReport, Sink, TraceNames};
 use dyelog_diagnostic::names::Names;
 
-pub use parts::Parts;
+pub use parts::Waiting;
 
 /// Spans, and how operations are to be made of them.
 #[derive(Clone, Debug)]
@@ -42,11 +42,6 @@ impl Recording {
     /// Gives out the operations that the spans form, in the order of their start.
     pub fn operations(self, names: &mut TraceNames, sink: &mut dyn Sink) -> ReadReport {
         pipeline::operations(self.spans, &self.options, names, sink)
-    }
-
-    /// Digests of the traces that the spans are of.
-    pub fn traces(&self) -> BTreeSet<u64> {
-        digests(&self.spans)
     }
 
     /// All spans as bytes, which depend on nothing but what the spans say, and how many these are: spans that are alike in everything are

@@ -1,5 +1,8 @@
 //! Which operations of a recording lack spans, by what the spans themselves tell.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use petgraph::unionfind::UnionFind;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -7,35 +10,55 @@ use super::{Recording, digest};
 use crate::spans::ids::{SpanId, TraceId};
 use crate::spans::model::Spans;
 
-/// A recording in two parts, no operation of which has spans in both.
+/// What of a recording waits for spans of other files.
 #[derive(Debug)]
-pub struct Parts {
-    /// Traces that lack a span which another one names as its parent, as far as they were to be kept.
-    pub waiting: Recording,
-    /// All others.
-    pub others: Recording,
-    /// How many traces lack spans and are among the others.
+pub struct Waiting {
+    /// The spans of traces that lack a span which another one names as its parent, as far as they were to be kept.
+    pub recording: Recording,
+    /// How many traces more lack spans.
     pub left: u64,
+    /// Digests of all traces that do not wait.
+    pub others: BTreeSet<u64>,
+    /// The identifiers of those that wait.
+    runs: FxHashSet<Arc<str>>,
+    /// Identifiers of others that are no numbers, and may look like further roots of a trace.
+    odd: FxHashSet<Arc<str>>,
+}
+
+impl Waiting {
+    /// Whether the operation of that run has its spans among those that wait.
+    pub fn has(&self, run: &str) -> bool {
+        if self.runs.contains(run) {
+            return true;
+        }
+        let further = run.rsplit_once('.').filter(|(_, number)| number.bytes().all(|byte| byte.is_ascii_digit()));
+        further.is_some_and(|(trace, _)| self.runs.contains(trace)) && !self.odd.contains(run)
+    }
 }
 
 impl Recording {
-    /// Parts it: traces that lack spans, up to so many spans of these, and all others. Traces that links join are in one part.
-    pub fn parted(self, most: usize) -> Parts {
-        let (waiting, left) = waiting(&self.spans, most);
-        let Self { spans, options } = self;
-        let of = |inside: bool| {
-            let spans_of = spans.spans.iter().filter(|span| waiting.contains(&span.trace) == inside).copied();
-            let part = Spans {
-                spans: spans_of.collect(),
-                files: spans.files.clone(),
-                links: spans.links.clone(),
-                odd_spans: spans.odd_spans.clone(),
-                odd_traces: spans.odd_traces.clone(),
-                kept: None,
-            };
-            Self { spans: part, options: options.clone() }
+    /// What waits, up to so many spans. Traces that links join wait together.
+    pub fn waiting(&self, most: usize) -> Waiting {
+        let all = &self.spans;
+        let (traces, left) = waiting(all, most);
+        let spans = all.spans.iter().filter(|span| traces.contains(&span.trace)).copied();
+        let part = Spans {
+            spans: spans.collect(),
+            files: all.files.clone(),
+            links: all.links.clone(),
+            odd_spans: all.odd_spans.clone(),
+            odd_traces: all.odd_traces.clone(),
+            kept: None,
         };
-        Parts { waiting: of(true), others: of(false), left }
+        let others = all.spans.iter().map(|span| span.trace).filter(|trace| !traces.contains(trace));
+        let odd = all.odd_traces.iter().filter(|(trace, _)| !traces.contains(trace));
+        Waiting {
+            recording: Self { spans: part, options: self.options.clone() },
+            left,
+            others: others.map(digest).collect(),
+            runs: traces.iter().map(|trace| all.trace_text(*trace)).collect(),
+            odd: odd.map(|(_, text)| Arc::clone(text)).collect(),
+        }
     }
 }
 
