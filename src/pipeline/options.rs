@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::diagnostic::Diagnostics;
 use crate::model::utilisation::Series;
 use crate::pipeline::listener::Listener;
+use crate::same;
 use crate::tlc::{EngineKind, EntryMerge, Rules};
 use crate::trace::messages::clocks::Correction;
 use crate::trace::spans::{Grouping, TableMapping};
@@ -56,6 +57,9 @@ pub enum Analysis {
 /// Loads rules, and tells the listener of their texts.
 pub type RuleLoader<'r> = &'r dyn Fn(&mut dyn Listener) -> Result<Rules, Diagnostics>;
 
+/// Loads templates on events, and tells the listener of their texts.
+pub type EventRuleLoader<'r> = &'r dyn Fn(&mut dyn Listener) -> Result<Arc<same::Rules>, Diagnostics>;
+
 /// How inputs are made into a sub-model.
 #[derive(Clone)]
 #[non_exhaustive]
@@ -78,6 +82,8 @@ pub struct Options<'r> {
     pub utilisation: Vec<Series>,
     /// Rules of the user's beside the shipped ones; loaded when traces turn out to need templates.
     pub rules: Option<RuleLoader<'r>>,
+    /// Rules of the user's in place of the shipped ones; loaded when traces turn out to be of messages.
+    pub event_rules: Option<EventRuleLoader<'r>>,
 }
 
 /// What is kept of matches.
@@ -110,6 +116,7 @@ impl Default for Options<'_> {
             keep_matches: Keep::Nothing,
             utilisation: Vec::new(),
             rules: None,
+            event_rules: None,
         }
     }
 }
@@ -126,6 +133,7 @@ impl fmt::Debug for Options<'_> {
             .field("keep_matches", &self.keep_matches)
             .field("utilisation", &self.utilisation.len())
             .field("rules", &self.rules.is_some())
+            .field("event_rules", &self.event_rules.is_some())
             .finish()
     }
 }

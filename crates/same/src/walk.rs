@@ -1,4 +1,4 @@
-//! Questions to `rules/same.dl`, answered by walking up a tree.
+//! Relations that templates on events ask, answered by walking up a tree.
 //!
 //! The general evaluator keeps answers, and may not see facts change. Here facts change with every message, and every question is
 //! whether something holds of two known occurrences. Rules of a certain form need no search for that: each literal of a body looks up
@@ -12,13 +12,7 @@ use std::sync::Arc;
 
 use crate::codes;
 use dyelog_datalog::ast::{Atom, Comparison, Condition, Program, Rule, Term};
-use dyelog_datalog::syntax;
 use dyelog_diagnostic::{Diagnostic, Diagnostics, Place};
-
-/// The shipped file.
-pub const SHIPPED: &str = dyelog_rules::SAME;
-/// The name under which it is shown.
-pub const SHIPPED_NAME: &str = "rules/same.dl";
 
 /// What the rules ask of the trees.
 pub trait Facts {
@@ -64,7 +58,7 @@ enum WalkStep {
 }
 
 /// Rules that are ready to be asked.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Walks {
     names: Vec<Arc<str>>,
     /// The clauses of each relation, in the order of the text, but for one with a call, which is last.
@@ -79,15 +73,6 @@ pub struct Goal(u8);
 const REGISTERS: usize = 16;
 
 impl Walks {
-    /// The shipped rules.
-    ///
-    /// # Panics
-    /// Never: a test loads the shipped file.
-    pub fn shipped() -> Self {
-        let program = syntax::load(SHIPPED_NAME, SHIPPED, &|_| None).expect("the shipped rules can be read");
-        Self::of(&program).expect("the shipped rules can be walked")
-    }
-
     /// Rules of a program.
     ///
     /// # Errors
