@@ -25,8 +25,8 @@ pub enum Sort {
     Templates(Option<Box<Rules>>),
     /// Questions to traces, with so many relations.
     Questions(usize),
-    /// Templates on events, for messages; so many where nothing is wrong.
-    Events(Option<usize>),
+    /// Templates on events, for messages, ready to run where nothing is wrong.
+    Events(Option<Arc<same_rules::Rules>>),
 }
 
 /// Rule files that were checked.
@@ -66,8 +66,7 @@ pub fn check(files: &[Named], resolver: &dyn Fn(&str) -> Option<Arc<str>>) -> Ch
     let (mut findings, sort) = if files.iter().any(has_event_templates) {
         let Loaded { rules, findings, .. } = same_rules::load(files, &beside);
         let shown = findings.into_iter().filter(|one| one.place.file().is_none_or(|file| is_given(file, files)));
-        let number = rules.map(|rules| rules.names().len());
-        (settled(files, &used.borrow(), shown.collect()), Sort::Events(number))
+        (settled(files, &used.borrow(), shown.collect()), Sort::Events(rules.map(Arc::new)))
     } else if let Some((found, relations)) = questions {
         (settled(files, &used.borrow(), found), Sort::Questions(relations))
     } else {
@@ -87,8 +86,14 @@ pub fn check(files: &[Named], resolver: &dyn Fn(&str) -> Option<Arc<str>>) -> Ch
     for (name, text) in files {
         let cases = cases::of(name, text);
         number += cases.len();
-        if let Sort::Templates(Some(rules)) = &sort {
-            findings.extend(cases.iter().filter_map(|case| cases::judge(rules, name, case)));
+        match &sort {
+            Sort::Templates(Some(rules)) => {
+                findings.extend(cases.iter().filter_map(|case| cases::judge(rules, name, case)));
+            }
+            Sort::Events(Some(rules)) => {
+                findings.extend(cases.iter().filter_map(|case| cases::judge_messages(rules, name, case)));
+            }
+            _ => {}
         }
     }
     findings.sort_by(|left, right| left.place.cmp(&right.place));

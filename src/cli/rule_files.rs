@@ -98,9 +98,7 @@ pub type Text = (Arc<str>, Arc<str>);
 /// The text of a rule file. Those that are shipped but not loaded by default go by the names under which `use` finds them.
 pub fn text(file: &Path) -> Result<Text, Diagnostic> {
     let name = file.to_string_lossy();
-    let shipped = || {
-        shipped_text(&name).or_else(|| same::rules::shipped_text(&name)).or_else(|| standard::text(&name))
-    };
+    let shipped = || shipped_text(&name).or_else(|| same::rules::shipped_text(&name)).or_else(|| standard::text(&name));
     let text = input::text(file).map(Arc::from).or_else(|finding| shipped().ok_or(finding))?;
     Ok((input::shown(file), text))
 }

@@ -322,6 +322,6 @@ pub fn reduce(
         analysis.submodel.instances.clear();
     }
     let reduction = Reduction { submodel: analysis.submodel, findings: analysis.findings, ..Reduction::default() };
-    let interactions = Some(Interactions { records: analysis.records, names });
+    let interactions = Some(Interactions { records: analysis.records, names, templates: analysis.templates });
     Ok(Reduced { reduction, reading: read, merge: options.merge.label().to_owned(), samples: None, interactions })
 }

@@ -10,7 +10,7 @@ use crate::codes;
 use crate::forest::{Arrival, End, Forest, Found, NO_TEMPLATE, NONE, Spent};
 use crate::loss_inference::{LossInference, Origin, Verdict};
 use crate::record::{Link, Occurrence, Record, RecordKind};
-use crate::rules::{Chosen, Message, Rules};
+use crate::rules::{Chosen, Message, Rules, TemplateCount};
 use crate::signatures::EntryMerge;
 use crate::timing::{Timestamp, Timing, duration};
 use dyelog_diagnostic::names::Name;
@@ -50,7 +50,7 @@ pub struct Analysis {
     /// Messages.
     pub messages: u64,
     /// How often each template was carried out, in the order of trial.
-    pub templates: Vec<(Arc<str>, u64)>,
+    pub templates: Vec<TemplateCount>,
     /// What there is to say.
     pub findings: ReadReport,
 }
@@ -69,9 +69,9 @@ impl Analysis {
         if self.templates.is_empty() {
             self.templates = other.templates;
         } else {
-            for (name, count) in other.templates {
-                let own = self.templates.iter_mut().find(|(own, _)| *own == name);
-                own.into_iter().for_each(|(_, own)| *own += count);
+            // Those of the same rules.
+            for (own, other) in self.templates.iter_mut().zip(&other.templates) {
+                own.times += other.times;
             }
         }
         self.findings.merge(other.findings);
@@ -195,7 +195,8 @@ impl Same {
             match self.chosen(from, to, names.names.text(label), kind) {
                 Some(chosen) if self.rules.reply(&self.forest, &chosen).is_some() => {
                     self.loss_inference.replies(kind);
-                    let visit = if self.rules.begins(&chosen) { self.accept(names, message, kind, step).0 } else { NONE };
+                    let visit =
+                        if self.rules.begins(&chosen) { self.accept(names, message, kind, step).0 } else { NONE };
                     self.carry_out(&chosen, message, step, (visit, timing));
                 }
                 Some(chosen) if self.rules.begins(&chosen) => {
@@ -455,6 +456,7 @@ impl Same {
                 if self.forest.len() > limit / 2 {
                     // Templates that retire too little keep everything.
                     self.forest.finish();
+                    self.tokens.fill(NONE);
                 }
                 self.take_found(names);
             }
@@ -474,8 +476,7 @@ impl Same {
         let Aggregated { submodel, links, unfinished, alike } = self.aggregation.finish(names);
         let mut analysis = self.analysis;
         (analysis.submodel, analysis.links) = (submodel, links);
-        let fired = |number: usize| self.forest.fired.get(number).copied().unwrap_or(0);
-        analysis.templates = self.rules.names().enumerate().map(|(number, name)| (Arc::clone(name), fired(number))).collect();
+        analysis.templates = self.rules.counted(&self.forest.fired);
         if self.unmatched > 0 {
             let message = format!("no template matches {} messages", self.unmatched);
             analysis.findings.counted.insert("message that no template matches", self.unmatched);

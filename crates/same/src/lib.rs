@@ -64,6 +64,6 @@ mod timing;
 pub mod walk;
 
 pub use driver::{Analysis, Options, Same};
-pub use rules::Rules;
 pub use record::{Link, Occurrence, Record, RecordKind};
+pub use rules::Rules;
 pub use signatures::EntryMerge;

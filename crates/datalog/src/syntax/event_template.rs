@@ -68,10 +68,14 @@ impl Cursor<'_> {
             }
         }
         if template.event.is_none() && self.faults == faults {
-            let hint = "write `on message(U, B)`, where `U` is the occurrence that sends and `B` the task that receives";
-            self.error(codes::UNEXPECTED, template.name.span, "a template that asserts or retires needs its event", |d| {
-                d.with_hint(hint)
-            });
+            let hint =
+                "write `on message(U, B)`, where `U` is the occurrence that sends and `B` the task that receives";
+            self.error(
+                codes::UNEXPECTED,
+                template.name.span,
+                "a template that asserts or retires needs its event",
+                |d| d.with_hint(hint),
+            );
         }
         template.damaged = self.faults > faults;
         template.span = start.to(self.before());
@@ -114,10 +118,11 @@ impl Cursor<'_> {
             return self.unexpected("`order`, `on`, `match`, `where`, `assert`, `model`, `retire` or `}`");
         };
         let span = self.bump();
-        let reported = self.error(codes::KEYWORD, span, format!("no section of a template on events is called `{word}`"), |d| {
-            d.with_note("a template on events has `order`, `on`, `match`, `where`, `assert`, `model` and `retire`")
-                .with_similar(word, SECTIONS)
-        });
+        let reported =
+            self.error(codes::KEYWORD, span, format!("no section of a template on events is called `{word}`"), |d| {
+                d.with_note("a template on events has `order`, `on`, `match`, `where`, `assert`, `model` and `retire`")
+                    .with_similar(word, SECTIONS)
+            });
         if self.take(TokenKind::OpenCurly).is_some() {
             self.skip_until(|cursor| cursor.is(TokenKind::CloseCurly) || cursor.at_section());
             self.take(TokenKind::CloseCurly);

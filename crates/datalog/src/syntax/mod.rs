@@ -21,12 +21,13 @@ pub use format::format;
 pub use lexer::{Token, TokenKind, tokens};
 pub use load::{Loaded, MAX_FILES, load, read, read_beside};
 pub use print::{
-    print, print_asserted, print_atom, print_condition, print_event_template, print_items, print_kind, print_lookup, print_retired, print_rule, print_statements, print_template, print_term,
+    print, print_asserted, print_atom, print_condition, print_event_template, print_items, print_kind, print_lookup,
+    print_retired, print_rule, print_statements, print_template, print_term,
 };
 
 use crate::ast::{Ident, Output, Rule, Span, Spanned, Template};
-use crate::event_template::EventTemplate;
 use crate::codes;
+use crate::event_template::EventTemplate;
 use cursor::{Cursor, Parsed, Reported};
 use dyelog_diagnostic::{Diagnostic, Place};
 use lexer::TokenKind as Kind;

@@ -58,7 +58,14 @@ impl Forest {
     }
 
     /// A message begins a new live node of its receiver, whose former one is live no longer. An arc goes to it from that parent, or none.
-    pub fn arrive(&mut self, parent: Option<u32>, transit: Option<u32>, to: TaskId, visit: u32, message: Arrival) -> u32 {
+    pub fn arrive(
+        &mut self,
+        parent: Option<u32>,
+        transit: Option<u32>,
+        to: TaskId,
+        visit: u32,
+        message: Arrival,
+    ) -> u32 {
         let old = self.live(to);
         let node = match transit {
             Some(node) => {

@@ -111,10 +111,7 @@ pub struct Reply {
 
 impl Reply {
     /// None, where there is no message.
-    pub const NONE: Self = Self {
-        timing: Timing::UNKNOWN,
-        spent: Spent { cpu: 0.0, busy: 0.0, second_phase: false },
-    };
+    pub const NONE: Self = Self { timing: Timing::UNKNOWN, spent: Spent { cpu: 0.0, busy: 0.0, second_phase: false } };
 }
 
 /// What the forest found.

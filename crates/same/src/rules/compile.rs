@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::codes;
 use crate::rules::scope::{Path, Scope, Sort, TRIGGERS, TYPED};
 use crate::rules::steps::{Function, Operand, Register, Step, Steps, Trigger};
-use crate::rules::{Rules, has_errors, outcome};
+use crate::rules::{Rules, has_errors, outcome, shipped_text};
 use crate::walk::Walks;
 use dyelog_datalog::ast::{Atom, Comparison, Condition, Ident, Program, Span, Spanned, Term};
 use dyelog_datalog::codes as of_rules;
@@ -167,7 +167,9 @@ impl Compiler<'_, '_> {
         }
         let (steps, done) = (std::mem::take(&mut self.steps), done?);
         let order = template.order.as_ref().map_or(i64::MAX, |order| order.value);
-        Some(Steps { name: Arc::clone(&template.name.value), order, trigger, steps, ..done })
+        let file = self.findings.program.files.get(template.name.span.file as usize);
+        let is_shipped = file.is_some_and(|file| shipped_text(&file.name).is_some());
+        Some(Steps { order, is_shipped, steps, ..done })
     }
 
     fn event(&mut self, event: &Event) -> Option<(Trigger, usize)> {
@@ -188,7 +190,7 @@ impl Compiler<'_, '_> {
             return None;
         }
         for (parameter, sort) in event.parameters.iter().zip(*sorts) {
-            if self.scope.is_known(&parameter.value) {
+            if *parameter.value != *"_" && self.scope.is_known(&parameter.value) {
                 let message = format!("`{}` stands twice in the event", parameter.value);
                 self.findings.error(of_rules::ONCE, parameter.span, message, |d| d.with_hint("compare under `where`"));
             }
@@ -338,9 +340,12 @@ impl Compiler<'_, '_> {
         match &condition.value {
             Condition::Compare(left, how, right) => self.compare(trigger, left, *how, right, condition.span),
             Condition::Atom { negated, atom } => self.test(atom, !negated),
-            _ => self.findings.error(of_rules::MISPLACED, condition.span, "conditions on events are tests and comparisons", |d| {
-                d.with_note(listed("the tests are", &super::TESTS))
-            }),
+            _ => self.findings.error(
+                of_rules::MISPLACED,
+                condition.span,
+                "conditions on events are tests and comparisons",
+                |d| d.with_note(listed("the tests are", &super::TESTS)),
+            ),
         }
     }
 
@@ -360,7 +365,8 @@ impl Compiler<'_, '_> {
                     self.steps.push(Step::Name { text, holds: how == Comparison::Equal });
                 }
                 _ if known => {
-                    self.findings.error(of_rules::TYPE, span, "names have no order", |d| d.with_hint("write `=` or `!=`"));
+                    self.findings
+                        .error(of_rules::TYPE, span, "names have no order", |d| d.with_hint("write `=` or `!=`"));
                 }
                 _ if trigger == Trigger::Message => {}
                 _ => self.findings.error(of_rules::TYPE, span, "only a message has a name", |d| {
@@ -378,7 +384,8 @@ impl Compiler<'_, '_> {
         if negative {
             self.findings.error(of_rules::NEVER, span, "numbers of occurrences are not negative", |d| d);
         }
-        if matches!(sort, Sort::Occurrence | Sort::Task | Sort::Name) && !matches!(how, Comparison::Equal | Comparison::NotEqual)
+        if matches!(sort, Sort::Occurrence | Sort::Task | Sort::Name)
+            && !matches!(how, Comparison::Equal | Comparison::NotEqual)
         {
             self.findings.error(of_rules::TYPE, span, format!("there is no order: this is {}", sort.words()), |d| {
                 d.with_hint("compare what `born` gives, under `match`")

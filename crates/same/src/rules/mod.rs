@@ -73,7 +73,23 @@ fn prefer_the_users(program: &mut Program) {
     let is_shipped = |file: u32| shipped.get(file as usize).copied().unwrap_or(false);
     let own = program.event_templates.iter().filter(|template| !is_shipped(template.name.span.file));
     let own: Vec<Arc<str>> = own.map(|template| Arc::clone(&template.name.value)).collect();
-    program.event_templates.retain(|template| !(is_shipped(template.name.span.file) && own.contains(&template.name.value)));
+    program
+        .event_templates
+        .retain(|template| !(is_shipped(template.name.span.file) && own.contains(&template.name.value)));
+}
+
+/// How often a template was carried out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TemplateCount {
+    /// The template.
+    pub name: Arc<str>,
+    /// The event that it is asked at.
+    pub event: &'static str,
+    /// Whether it is of the shipped file.
+    pub is_shipped: bool,
+    /// So often.
+    pub times: u64,
 }
 
 /// Templates on events, ready to run.
@@ -123,13 +139,20 @@ impl Rules {
     }
 
     /// The names of the templates, in the order of trial.
-    pub fn names(&self) -> impl ExactSizeIterator<Item = &Arc<str>> {
+    pub fn names(&self) -> impl ExactSizeIterator<Item = &Arc<str>> + Clone {
         self.templates.iter().map(|template| &template.name)
     }
 
-    /// The event that a template is asked at, by the template's number.
-    pub fn event(&self, template: usize) -> &'static str {
-        self.templates[template].trigger.name()
+    /// The templates in the order of trial, carried out so often, by their numbers.
+    pub(crate) fn counted(&self, fired: &[u64]) -> Vec<TemplateCount> {
+        let all = self.templates.iter().enumerate();
+        all.map(|(number, template)| TemplateCount {
+            name: Arc::clone(&template.name),
+            event: template.trigger.name(),
+            is_shipped: template.is_shipped,
+            times: fired.get(number).copied().unwrap_or(0),
+        })
+        .collect()
     }
 
     /// Findings that do not keep the rules from running.

@@ -15,6 +15,7 @@ pub fn of(compiler: &mut Compiler<'_, '_>, trigger: Trigger, template: &EventTem
     let mut done = Steps {
         name: Arc::clone(&template.name.value),
         order: 0,
+        is_shipped: false,
         trigger,
         steps: Vec::new(),
         asserts: None,
@@ -84,14 +85,18 @@ impl Compiler<'_, '_> {
             _ => return self.only_an_arc(function),
         };
         if Some(argument) != receiver || done.asserts.is_some() {
-            self.findings.error(of_rules::MISPLACED, function.span, "a message begins one occurrence, of its receiver", |d| {
-                d.with_note("the receiver is the second variable of `message(U, B)`")
-            });
+            self.findings.error(
+                of_rules::MISPLACED,
+                function.span,
+                "a message begins one occurrence, of its receiver",
+                |d| d.with_note("the receiver is the second variable of `message(U, B)`"),
+            );
             return None;
         }
         if self.scope.is_known(&variable.value) {
             let message = format!("`{}` is known already, and a new occurrence is another one", variable.value);
-            self.findings.error(of_rules::NAME_AGAIN, variable.span, message, |d| d.with_hint("give it a name of its own"));
+            self.findings
+                .error(of_rules::NAME_AGAIN, variable.span, message, |d| d.with_hint("give it a name of its own"));
             return None;
         }
         let register = self.scope.bind(variable, Sort::Occurrence)?;
@@ -166,9 +171,12 @@ impl Compiler<'_, '_> {
                     _ => None,
                 };
                 if !known.is_some_and(|path| path.from == client && path.to == server) {
-                    self.findings.error(of_rules::TYPE, path.span, "the path from the client to the server belongs here", |d| {
-                        d.with_hint("write `path P[1..n] from W to U` under `match`, then `forward(W, P, U)`")
-                    });
+                    self.findings.error(
+                        of_rules::TYPE,
+                        path.span,
+                        "the path from the client to the server belongs here",
+                        |d| d.with_hint("write `path P[1..n] from W to U` under `match`, then `forward(W, P, U)`"),
+                    );
                     return None;
                 }
                 Recorded::Cycle { client, server }

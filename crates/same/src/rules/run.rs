@@ -2,9 +2,7 @@
 
 use crate::forest::{Arrival, Changes, Forest, NONE, Reply};
 use crate::rules::Rules;
-use crate::rules::steps::{
-    Bound, Function, Operand, REGISTERS, Recorded, Registers, Retirement, Step, Steps, Trigger,
-};
+use crate::rules::steps::{Bound, Function, Operand, REGISTERS, Recorded, Registers, Retirement, Step, Steps, Trigger};
 use dyelog_trace::TaskId;
 
 /// A template that matches at an event, with what it has looked up.
@@ -46,8 +44,8 @@ impl Rules {
         let mut walked = None;
         self.by_event[Trigger::Message as usize].iter().find_map(|&template| {
             let of = &self.templates[usize::from(template)];
-            let fits = (may_reply || of.reply().is_none())
-                && self.matches(of, forest, &mut registers, name, &mut walked);
+            let fits =
+                (may_reply || of.reply().is_none()) && self.matches(of, forest, &mut registers, name, &mut walked);
             fits.then_some(Chosen { template, registers })
         })
     }

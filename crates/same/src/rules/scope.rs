@@ -29,7 +29,10 @@ impl Sort {
 /// Events as rule files write them, and what they say.
 pub const EVENTS: [(&str, &str); 4] = [
     ("message(U, B, M)", "A message from occurrence U arrives at task B. M is its name, and may be left out."),
-    ("changed(X)", "The arcs of occurrence X, or whether it is live, have changed. X is asked about until no template matches."),
+    (
+        "changed(X)",
+        "The arcs of occurrence X, or whether it is live, have changed. X is asked about until no template matches.",
+    ),
     ("answered(W)", "A reply to occurrence W was recorded, and what it explains is retired."),
     ("idle(A)", "Task A has nothing to do: its occurrence has ended."),
 ];

@@ -76,30 +76,69 @@ pub enum Operand {
 #[derive(Clone, Debug)]
 pub enum Step {
     /// The value that a function has there is put into a register, or must be what is there.
-    LookUp { function: Function, of: Register, task: Register, to: Register, bind: bool },
+    LookUp {
+        function: Function,
+        of: Register,
+        task: Register,
+        to: Register,
+        bind: bool,
+    },
     /// The way up from one occurrence to another: how many there are on it, and the second.
-    Path { from: Register, to: Register, count: Register, second: Register },
+    Path {
+        from: Register,
+        to: Register,
+        count: Register,
+        second: Register,
+    },
     /// `arc(P, C)`, of which one side may be any.
-    Arc { parent: Option<Register>, child: Option<Register>, holds: bool },
+    Arc {
+        parent: Option<Register>,
+        child: Option<Register>,
+        holds: bool,
+    },
     /// The message to an occurrence has arrived.
     Arrived(Register),
     /// `live(X)`
-    Live { occurrence: Register, holds: bool },
+    Live {
+        occurrence: Register,
+        holds: bool,
+    },
     /// `waiting(X)`
-    Waiting { occurrence: Register, holds: bool },
-    Compare { left: Operand, how: Comparison, right: Operand },
+    Waiting {
+        occurrence: Register,
+        holds: bool,
+    },
+    Compare {
+        left: Operand,
+        how: Comparison,
+        right: Operand,
+    },
     /// Whether the message has that name.
-    Name { text: Arc<str>, holds: bool },
+    Name {
+        text: Arc<str>,
+        holds: bool,
+    },
     /// A relation of the file.
-    Walk { goal: Goal, left: Register, right: Register, holds: bool },
+    Walk {
+        goal: Goal,
+        left: Register,
+        right: Register,
+        holds: bool,
+    },
 }
 
 /// A record of an interaction.
 #[derive(Clone, Copy, Debug)]
 pub enum Recorded {
     /// From the client up to the server, by `sync` or `forward`.
-    Cycle { client: Register, server: Register },
-    Async { from: Register, to: Register },
+    Cycle {
+        client: Register,
+        server: Register,
+    },
+    Async {
+        from: Register,
+        to: Register,
+    },
 }
 
 /// Place on a path, from 1.
@@ -114,10 +153,18 @@ pub enum Bound {
 /// What no longer holds.
 #[derive(Clone, Copy, Debug)]
 pub enum Retirement {
-    Arc { parent: Register, child: Register },
+    Arc {
+        parent: Register,
+        child: Register,
+    },
     Live(Register),
     /// The occurrences on a path from there to there, and the arcs to them.
-    Path { from: Register, to: Register, first: Bound, last: Bound },
+    Path {
+        from: Register,
+        to: Register,
+        first: Bound,
+        last: Bound,
+    },
 }
 
 /// A template that is ready to run.
@@ -125,6 +172,8 @@ pub enum Retirement {
 pub struct Steps {
     pub name: Arc<str>,
     pub order: i64,
+    /// Whether it is of the shipped file.
+    pub is_shipped: bool,
     pub trigger: Trigger,
     pub steps: Vec<Step>,
     /// The register of the receiver's new occurrence, where it has one.
