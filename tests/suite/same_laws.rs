@@ -58,8 +58,10 @@ impl dyelog::same::walk::Facts for Written {
 /// Relations as templates on events may ask them: an occurrence above another one, by one arc or by more.
 const RELATIONS: &str = "
     asks(X, Y) :- arc(X, Y), waiting(Y).
+    itself(X, Y) :- other(Y, X).
+    other(X, Y) :- itself(Y, X).
     above(X, Y) :- arc(P, Y), born(P, S), born(X, T), S > T, starts(X, P).
-    starts(X, Y) :- asks(X, Y).
+    starts(X, Y) :- arc(X, Y), waiting(Y).
     starts(X, Y) :- above(X, Y).
 ";
 
@@ -78,7 +80,7 @@ proptest! {
         let count = nodes.len() as u32;
         let rows = Rows::of(&forest, 0..count);
         let mut evaluator = Evaluator::new(&compiled, &rows);
-        for name in ["asks", "above"] {
+        for name in ["asks", "above", "itself"] {
             let goal = walks.goal(name).expect("it is defined");
             let relation = compiled.relation(name).expect("it is defined");
             for left in 0..count {
@@ -116,6 +118,7 @@ fn rules_that_would_be_searched_for_are_refused() {
         ("p(X, Y) :- p(X, Y), arc(X, Y).", "last"),
         ("p(X, X) :- arc(X, X).", "two variables"),
         ("p(X, Y) :- arc(X, Y), cousin(X, Y).", "no relation"),
+        ("p(X, Y) :- waiting(X), p(Y, X). p(X, Y) :- waiting(Y), p(Y, X).", "second rule"),
     ] {
         let program = syntax::load("test", rule, &|_| None).expect("it can be read");
         let Err(found) = Walks::of(&program) else { panic!("{rule} was taken") };

@@ -246,3 +246,15 @@ fn a_message_by_its_name_may_be_what_one_likes() {
     let fired: Vec<(&str, u64)> = analysis.templates.iter().map(|one| (&*one.name, one.times)).collect();
     assert!(fired.starts_with(&[("heartbeat", 1), ("notice", 1)]), "{fired:?}");
 }
+
+#[test]
+fn templates_ask_relations_of_their_file() {
+    // Nobody passes a request on: what looks like that is left out.
+    let text = format!(
+        "use \"same.dl\"\n{}\nby(X, Y) :- arc(P, Y), above(X, P).\nabove(X, Y) :- arc(X, Y), waiting(Y).\n",
+        "template never { order 0 on message(U, B) match { W = live(B) path P[1..n] from W to U } where { by(W, U), n = 3 } }"
+    );
+    let stream = [(0, 1), (1, 2), (2, 0), (2, 1), (1, 0)];
+    assert_eq!(records(loaded(&text), &stream), ["sync T0.1 T1.1 ", "sync T1.1 T2.1 "]);
+    assert_ne!(records(Rules::shipped(), &stream), records(loaded(&text), &stream));
+}
