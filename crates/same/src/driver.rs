@@ -192,8 +192,9 @@ impl Same {
         if from == NONE {
             self.arrive_explained(names, message, kind, step);
         } else {
-            match self.chosen(from, to, names.names.text(label), kind) {
-                Some(chosen) if self.rules.reply(&self.forest, &chosen).is_some() => {
+            let name = if self.rules.asks_names() { names.names.text(label) } else { "" };
+            match self.chosen(from, to, name, kind) {
+                Some(chosen) if self.rules.is_reply(&chosen) => {
                     self.loss_inference.replies(kind);
                     let visit =
                         if self.rules.begins(&chosen) { self.accept(names, message, kind, step).0 } else { NONE };
@@ -218,12 +219,10 @@ impl Same {
     /// The template for a message.
     fn chosen(&mut self, from: u32, to: TaskId, name: &str, kind: u32) -> Option<Chosen> {
         let chosen = self.rules.at_message(&self.forest, from, to, name, true)?;
-        match self.rules.reply(&self.forest, &chosen) {
-            Some((_, server)) if self.had_changed_parts(kind, server) => {
-                self.rules.at_message(&self.forest, from, to, name, false)
-            }
-            _ => Some(chosen),
+        if self.rules.is_reply(&chosen) && self.had_changed_parts(kind, &chosen) {
+            return self.rules.at_message(&self.forest, from, to, name, false);
         }
+        Some(chosen)
     }
 
     fn carry_out(&mut self, chosen: &Chosen, message: &Delivered, step: &MessageStep, (visit, timing): (u32, Timing)) {
@@ -281,13 +280,14 @@ impl Same {
         }
     }
 
-    /// Whether a message of a kind, which would be a reply to the message of a server, is a request as always, and that message was a
+    /// Whether a message of a kind, for which a template for replies is chosen, is a request as always, and what it would reply to was a
     /// reply, of which the request is lost.
-    fn had_changed_parts(&mut self, kind: u32, server: u32) -> bool {
+    fn had_changed_parts(&mut self, kind: u32, chosen: &Chosen) -> bool {
         if !self.loss_inference.seems_request(kind) {
             return false;
         }
-        let request = self.forest.visit(server);
+        let server = self.rules.first_server(&self.forest, chosen);
+        let request = server.map_or(NONE, |server| self.forest.visit(server));
         if request == NONE {
             return false;
         }

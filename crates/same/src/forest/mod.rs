@@ -12,8 +12,8 @@ mod node;
 use rustc_hash::FxHashMap;
 
 use crate::record::Occurrence;
-use crate::rules::Trigger;
-use crate::walk::Facts;
+use crate::rules::{Facts, Trigger};
+use crate::walk;
 use dyelog_trace::TaskId;
 
 pub use messages::Arrival;
@@ -66,7 +66,7 @@ pub struct Forest {
     pub path: Vec<End>,
 }
 
-impl Facts for Forest {
+impl walk::Facts for Forest {
     #[inline]
     fn parent(&self, node: u32) -> Option<u32> {
         let parent = self.nodes[node as usize].parent;
@@ -168,6 +168,12 @@ impl Forest {
     /// Whether a node is there, and no message in transit.
     pub fn is_occurrence(&self, node: u32) -> bool {
         self.nodes.get(node as usize).is_some_and(|node| matches!(node.state, State::Live | State::Zombie))
+    }
+
+    /// What holds of a node.
+    pub(crate) fn facts_of(&self, node: u32) -> Facts {
+        let Node { state, parent, first, .. } = self.nodes[node as usize];
+        Facts { is_live: state == State::Live, has_parent: parent != NONE, has_child: first != NONE }
     }
 
     /// A template was carried out.

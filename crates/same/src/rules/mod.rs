@@ -19,8 +19,8 @@ use dyelog_diagnostic::{Diagnostic, Diagnostics, Severity};
 pub use compile::check;
 pub use run::{Chosen, Message};
 pub use scope::{EVENTS, FUNCTIONS, RECORDS, TESTS};
-use steps::Steps;
-pub(crate) use steps::Trigger;
+pub(crate) use steps::{Facts, Trigger};
+use steps::{Step, Steps};
 
 use crate::walk::Walks;
 
@@ -99,6 +99,10 @@ pub struct Rules {
     templates: Vec<Steps>,
     /// By event, the templates to try, in order.
     by_event: [Vec<u16>; Trigger::ALL.len()],
+    /// Of those at changes of an occurrence and at replies to it, such as may match where some facts hold of it.
+    by_facts: [[Vec<u16>; Facts::COUNT]; 2],
+    /// Whether templates ask for names of messages.
+    asks_names: bool,
     walks: Walks,
     warnings: Vec<Diagnostic>,
 }
@@ -135,7 +139,15 @@ impl Rules {
             all.filter(|(_, template)| template.trigger == trigger).map(|(number, _)| number as u16).collect()
         };
         let by_event = Trigger::ALL.map(of);
-        Self { templates, by_event, walks, warnings }
+        let by_facts = [Trigger::Changed, Trigger::Answered].map(|trigger| {
+            std::array::from_fn(|number| {
+                let fits = |template: &u16| templates[usize::from(*template)].may_match(Facts::of_number(number));
+                by_event[trigger as usize].iter().copied().filter(fits).collect()
+            })
+        });
+        let asks_name = |template: &Steps| template.steps.iter().any(|step| matches!(step, Step::Name { .. }));
+        let asks_names = templates.iter().any(asks_name);
+        Self { templates, by_event, by_facts, asks_names, walks, warnings }
     }
 
     /// The names of the templates, in the order of trial.
@@ -153,6 +165,11 @@ impl Rules {
             times: fired.get(number).copied().unwrap_or(0),
         })
         .collect()
+    }
+
+    /// Whether templates ask for names of messages.
+    pub fn asks_names(&self) -> bool {
+        self.asks_names
     }
 
     /// Findings that do not keep the rules from running.

@@ -50,11 +50,16 @@ impl Rules {
         })
     }
 
-    /// Whom a message replies to and the server that it asked first, where the template is one for replies.
-    pub fn reply(&self, forest: &Forest, chosen: &Chosen) -> Option<(u32, u32)> {
+    /// Whether a template is one for replies.
+    pub fn is_reply(&self, chosen: &Chosen) -> bool {
+        self.templates[usize::from(chosen.template)].reply().is_some()
+    }
+
+    /// Of a template for replies, the server that the client asked first.
+    pub fn first_server(&self, forest: &Forest, chosen: &Chosen) -> Option<u32> {
         let (client, server) = self.templates[usize::from(chosen.template)].reply()?;
         let [client, server] = [client, server].map(|register| chosen.registers[usize::from(register)] as u32);
-        Some((client, forest.below(client, server)))
+        Some(forest.below(client, server))
     }
 
     /// Whether a template begins a new occurrence.
@@ -104,24 +109,25 @@ impl Rules {
 
     /// A task's occurrence has ended.
     pub fn idle(&self, forest: &mut Forest, task: TaskId) {
-        let mut registers = [0; REGISTERS];
-        registers[0] = u64::from(task.0);
-        self.first(Trigger::Idle, forest, &mut registers);
+        self.first(&self.by_event[Trigger::Idle as usize], u64::from(task.0), None, forest);
         self.settle(forest);
     }
 
-    /// Carries out the first template that matches; gives whether anything has changed by that.
-    fn first(&self, trigger: Trigger, forest: &mut Forest, registers: &mut Registers) -> bool {
-        for &number in &self.by_event[trigger as usize] {
+    /// Carries out the first template that matches what an event is about; gives whether anything has changed by that. What is asked about
+    /// again anyway is not noted as changed.
+    fn first(&self, templates: &[u16], about: u64, again: Option<u32>, forest: &mut Forest) -> bool {
+        if templates.is_empty() {
+            return false;
+        }
+        let mut registers = [0; REGISTERS];
+        registers[0] = about;
+        for &number in templates {
             let template = &self.templates[usize::from(number)];
-            if self.matches(template, forest, registers, "", &mut None) {
+            if self.matches(template, forest, &mut registers, "", &mut None) {
                 forest.fired(number);
                 let mut changes = forest.changes();
-                let has = self.record_and_retire(template, number, forest, registers, &Reply::NONE, &mut changes);
-                if trigger == Trigger::Changed {
-                    // It is asked about again anyway.
-                    changes.leave_out(registers[0] as u32);
-                }
+                let has = self.record_and_retire(template, number, forest, &registers, &Reply::NONE, &mut changes);
+                again.into_iter().for_each(|node| changes.leave_out(node));
                 forest.later(changes);
                 return has;
             }
@@ -135,13 +141,14 @@ impl Rules {
             if !forest.is_occurrence(node) {
                 continue;
             }
-            let mut registers = [0; REGISTERS];
-            registers[0] = u64::from(node);
-            // Each time an arc less, or an occurrence less that is live.
-            while self.first(trigger, forest, &mut registers) && trigger == Trigger::Changed {}
-            if trigger == Trigger::Changed {
-                forest.remove_if_nothing_is_left(node);
+            if trigger == Trigger::Answered {
+                let templates = &self.by_facts[1][forest.facts_of(node).number()];
+                self.first(templates, u64::from(node), None, forest);
+                continue;
             }
+            // Each time an arc less, or an occurrence less that is live.
+            while self.first(&self.by_facts[0][forest.facts_of(node).number()], u64::from(node), Some(node), forest) {}
+            forest.remove_if_nothing_is_left(node);
         }
     }
 

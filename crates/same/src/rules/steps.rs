@@ -192,4 +192,39 @@ impl Steps {
             Recorded::Async { .. } => None,
         })
     }
+
+    /// Whether it can match where these facts hold of what the event is about.
+    pub fn may_match(&self, facts: Facts) -> bool {
+        self.steps.iter().all(|step| match *step {
+            Step::LookUp { function: Function::Parent, of: 0, .. } => facts.has_parent,
+            Step::LookUp { function: Function::First | Function::Last, of: 0, .. } => facts.has_child,
+            Step::Arc { parent: None, child: Some(0), holds } => facts.has_parent == holds,
+            Step::Arc { parent: Some(0), child: None, holds } => facts.has_child == holds,
+            Step::Live { occurrence: 0, holds } => facts.is_live == holds,
+            _ => true,
+        })
+    }
+}
+
+/// What holds of an occurrence.
+#[derive(Clone, Copy, Debug)]
+pub struct Facts {
+    pub is_live: bool,
+    pub has_parent: bool,
+    pub has_child: bool,
+}
+
+impl Facts {
+    /// How many there are.
+    pub const COUNT: usize = 8;
+
+    /// All of them, by their numbers.
+    pub fn of_number(number: usize) -> Self {
+        Self { is_live: number & 1 != 0, has_parent: number & 2 != 0, has_child: number & 4 != 0 }
+    }
+
+    /// Their number.
+    pub fn number(self) -> usize {
+        usize::from(self.is_live) | usize::from(self.has_parent) << 1 | usize::from(self.has_child) << 2
+    }
 }
