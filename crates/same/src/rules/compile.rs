@@ -156,7 +156,12 @@ impl Compiler<'_, '_> {
             self.condition(trigger, condition);
         }
         let done = outcome::of(self, trigger, template);
-        if !template.damaged && !has_errors(&self.findings.list[faults..]) {
+        if template.damaged {
+            // What else is wrong may follow from what could not be read.
+            self.findings.list.truncate(faults);
+            return None;
+        }
+        if !has_errors(&self.findings.list[faults..]) {
             self.used_once();
             if template.order.is_none() {
                 let message = format!("template `{}` without `order`", template.name.value);

@@ -159,6 +159,7 @@ impl Compiler<'_, '_> {
             ("sync", [client, server]) => {
                 let client = self.argument(client, Sort::Occurrence)?;
                 let server = self.argument(server, Sort::Occurrence)?;
+                self.not_new(record, &[client, server], done)?;
                 self.steps.push(Step::Arc { parent: Some(client), child: Some(server), holds: true });
                 self.steps.push(Step::Arrived(server));
                 Recorded::Cycle { client, server }
@@ -184,7 +185,7 @@ impl Compiler<'_, '_> {
             ("async", [from, to]) => {
                 let from = self.argument(from, Sort::Occurrence)?;
                 let to = self.argument(to, Sort::Occurrence)?;
-                // What the message begins is no occurrence yet while steps match.
+                self.not_new(record, &[from], done)?;
                 let new = done.asserts == Some(to);
                 if !new {
                     self.steps.push(Step::Arc { parent: Some(from), child: Some(to), holds: true });
@@ -215,6 +216,20 @@ impl Compiler<'_, '_> {
         }
         done.records.push(recorded);
         Some(())
+    }
+
+    /// What the message begins is no occurrence yet while steps match, and has sent nothing.
+    fn not_new(&mut self, record: &Atom, registers: &[Register], done: &Steps) -> Option<()> {
+        if !registers.iter().any(|register| done.asserts == Some(*register)) {
+            return Some(());
+        }
+        self.findings.error(
+            of_rules::MISPLACED,
+            record.span,
+            "the occurrence that the message begins has sent nothing",
+            |d| d.with_hint("record what was there before it"),
+        );
+        None
     }
 
     fn unretired(&mut self, record: &Atom, what: &str) -> Option<()> {
