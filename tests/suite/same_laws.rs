@@ -59,6 +59,7 @@ impl dyelog::same::walk::Facts for Written {
 const RELATIONS: &str = "
     asks(X, Y) :- arc(X, Y), waiting(Y).
     itself(X, Y) :- other(Y, X).
+    other(X, Y) :- arc(X, Y), waiting(Y).
     other(X, Y) :- itself(Y, X).
     above(X, Y) :- arc(P, Y), born(P, S), born(X, T), S > T, starts(X, P).
     starts(X, Y) :- arc(X, Y), waiting(Y).

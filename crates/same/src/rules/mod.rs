@@ -138,7 +138,7 @@ impl Rules {
             let all = templates.iter().enumerate();
             all.filter(|(_, template)| template.trigger == trigger).map(|(number, _)| number as u16).collect()
         };
-        let by_event = Trigger::ALL.map(of);
+        let by_event: [Vec<u16>; Trigger::ALL.len()] = Trigger::ALL.map(of);
         let by_facts = [Trigger::Changed, Trigger::Answered].map(|trigger| {
             std::array::from_fn(|number| {
                 let fits = |template: &u16| templates[usize::from(*template)].may_match(Facts::of_number(number));
