@@ -76,14 +76,18 @@ impl Forest {
                 (own.task, own.visit, own.born) = (to, visit, born);
                 if self.node(node).parent != parent.unwrap_or(NONE) {
                     self.detach(node);
-                    parent.into_iter().for_each(|parent| self.attach(parent, node));
+                    if let Some(parent) = parent {
+                        self.attach(parent, node);
+                    }
                 }
                 node
             }
             None => {
                 let node = self.make(to, State::Live, visit);
                 self.asked(node, message.spent);
-                parent.into_iter().for_each(|parent| self.attach(parent, node));
+                if let Some(parent) = parent {
+                    self.attach(parent, node);
+                }
                 node
             }
         };

@@ -79,7 +79,7 @@ fn between(program: &Program, compiled: &[Steps], findings: &mut Findings<'_>) {
         let own = compiled.iter().position(|one| one.name == name.value);
         let Some((own, place)) = own.map(|place| (&compiled[place], place)) else { continue };
         let before = |other: &(usize, &Steps)| (other.1.order, other.0) < (own.order, place);
-        let any = |other: &(usize, &Steps)| other.1.trigger == own.trigger && other.1.steps.is_empty();
+        let any = |other: &(usize, &Steps)| other.1.trigger == own.trigger && other.1.matching.is_empty();
         if let Some((_, first)) = compiled.iter().enumerate().filter(before).find(any) {
             let message = format!("`{}` never has its turn", name.value);
             findings.warn(codes::SHADOWED, name.span, message, |d| {
@@ -170,11 +170,11 @@ impl Compiler<'_, '_> {
                 });
             }
         }
-        let (steps, done) = (std::mem::take(&mut self.steps), done?);
+        let (matching, done) = (std::mem::take(&mut self.steps), done?);
         let order = template.order.as_ref().map_or(i64::MAX, |order| order.value);
         let file = self.findings.program.files.get(template.name.span.file as usize);
         let is_shipped = file.is_some_and(|file| shipped_text(&file.name).is_some());
-        Some(Steps { order, is_shipped, steps, ..done })
+        Some(Steps { order, is_shipped, matching, ..done })
     }
 
     fn event(&mut self, event: &Event) -> Option<(Trigger, usize)> {

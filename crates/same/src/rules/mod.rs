@@ -145,7 +145,7 @@ impl Rules {
                 by_event[trigger as usize].iter().copied().filter(fits).collect()
             })
         });
-        let asks_name = |template: &Steps| template.steps.iter().any(|step| matches!(step, Step::Name { .. }));
+        let asks_name = |template: &Steps| template.matching.iter().any(|step| matches!(step, Step::Name { .. }));
         let asks_names = templates.iter().any(asks_name);
         Self { templates, by_event, by_facts, asks_names, walks, warnings }
     }

@@ -17,7 +17,7 @@ pub fn of(compiler: &mut Compiler<'_, '_>, trigger: Trigger, template: &EventTem
         order: 0,
         is_shipped: false,
         trigger,
-        steps: Vec::new(),
+        matching: Vec::new(),
         asserts: None,
         arc_from: None,
         records: Vec::new(),

@@ -93,7 +93,7 @@ impl Rules {
             changes.nodes.extend(parent.filter(|parent| *parent != old));
             changes.nodes.extend(transit.map(|_| message.from).filter(|from| parent != Some(*from)));
         }
-        self.record_and_retire(template, chosen.template, forest, &registers, &answer, &mut changes);
+        record_and_retire(template, chosen.template, forest, &registers, &answer, &mut changes);
         changes.answered = reply.map(|(client, _)| registers[usize::from(client)] as u32);
         forest.later(changes);
         self.settle(forest);
@@ -126,8 +126,10 @@ impl Rules {
             if self.matches(template, forest, &mut registers, "", &mut None) {
                 forest.fired(number);
                 let mut changes = forest.changes();
-                let has = self.record_and_retire(template, number, forest, &registers, &Reply::NONE, &mut changes);
-                again.into_iter().for_each(|node| changes.leave_out(node));
+                let has = record_and_retire(template, number, forest, &registers, &Reply::NONE, &mut changes);
+                if let Some(node) = again {
+                    changes.leave_out(node);
+                }
                 forest.later(changes);
                 return has;
             }
@@ -160,7 +162,7 @@ impl Rules {
         name: &str,
         walked: &mut Option<Walked>,
     ) -> bool {
-        template.steps.iter().all(|step| self.holds(step, forest, registers, name, walked))
+        template.matching.iter().all(|step| self.holds(step, forest, registers, name, walked))
     }
 
     #[inline]
@@ -217,49 +219,48 @@ impl Rules {
             }
         }
     }
+}
 
-    /// Gives whether any fact has changed.
-    fn record_and_retire(
-        &self,
-        template: &Steps,
-        number: u16,
-        forest: &mut Forest,
-        registers: &Registers,
-        reply: &Reply,
-        changes: &mut Changes,
-    ) -> bool {
-        let node = |register: u8| registers[usize::from(register)] as u32;
-        for record in &template.records {
-            match *record {
-                Recorded::Cycle { client, server } => forest.found_cycle(node(client), node(server), *reply, number),
-                Recorded::Async { from, to } => forest.found_async(node(from), node(to), number),
-            }
+/// Gives whether any fact has changed.
+fn record_and_retire(
+    template: &Steps,
+    number: u16,
+    forest: &mut Forest,
+    registers: &Registers,
+    reply: &Reply,
+    changes: &mut Changes,
+) -> bool {
+    let node = |register: u8| registers[usize::from(register)] as u32;
+    for record in &template.records {
+        match *record {
+            Recorded::Cycle { client, server } => forest.found_cycle(node(client), node(server), *reply, number),
+            Recorded::Async { from, to } => forest.found_async(node(from), node(to), number),
         }
-        let mut has = false;
-        for retired in &template.retires {
-            match *retired {
-                Retirement::Arc { parent, child } => {
-                    if forest.parent_of(node(child)) == node(parent) {
-                        forest.detach(node(child));
-                        changes.nodes.push(node(child));
-                        changes.parents.push(node(parent));
-                        has = true;
-                    }
-                }
-                Retirement::Live(occurrence) => {
-                    if forest.is_live(node(occurrence)) {
-                        forest.kill(node(occurrence));
-                        changes.nodes.push(node(occurrence));
-                        has = true;
-                    }
-                }
-                Retirement::Path { from, to, first, last } => {
-                    has |= retire_path(forest, (node(from), node(to)), (first, last), changes);
-                }
-            }
-        }
-        has
     }
+    let mut has = false;
+    for retired in &template.retires {
+        match *retired {
+            Retirement::Arc { parent, child } => {
+                if forest.parent_of(node(child)) == node(parent) {
+                    forest.detach(node(child));
+                    changes.nodes.push(node(child));
+                    changes.parents.push(node(parent));
+                    has = true;
+                }
+            }
+            Retirement::Live(occurrence) => {
+                if forest.is_live(node(occurrence)) {
+                    forest.kill(node(occurrence));
+                    changes.nodes.push(node(occurrence));
+                    has = true;
+                }
+            }
+            Retirement::Path { from, to, first, last } => {
+                has |= retire_path(forest, (node(from), node(to)), (first, last), changes);
+            }
+        }
+    }
+    has
 }
 
 /// What a function has there.

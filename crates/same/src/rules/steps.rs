@@ -175,7 +175,8 @@ pub struct Steps {
     /// Whether it is of the shipped file.
     pub is_shipped: bool,
     pub trigger: Trigger,
-    pub steps: Vec<Step>,
+    /// All of it has to hold.
+    pub matching: Vec<Step>,
     /// The register of the receiver's new occurrence, where it has one.
     pub asserts: Option<Register>,
     /// From which occurrence an arc goes to that one.
@@ -195,7 +196,7 @@ impl Steps {
 
     /// Whether it can match where these facts hold of what the event is about.
     pub fn may_match(&self, facts: Facts) -> bool {
-        self.steps.iter().all(|step| match *step {
+        self.matching.iter().all(|step| match *step {
             Step::LookUp { function: Function::Parent, of: 0, .. } => facts.has_parent,
             Step::LookUp { function: Function::First | Function::Last, of: 0, .. } => facts.has_child,
             Step::Arc { parent: None, child: Some(0), holds } => facts.has_parent == holds,
