@@ -99,7 +99,9 @@ fn on_event(text: &mut String, template: &EventTemplate) {
     ] {
         if !lines.is_empty() {
             text.push_str(&format!("\n{what}:\n\n"));
-            lines.iter().for_each(|line| text.push_str(&format!("- `{line}`\n")));
+            for line in lines {
+                text.push_str(&format!("- `{line}`\n"));
+            }
         }
     }
 }

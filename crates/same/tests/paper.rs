@@ -37,8 +37,9 @@ impl Paper {
     }
 
     fn new_node(&mut self, task: u8) -> usize {
-        let old = self.live(task);
-        old.into_iter().for_each(|old| self.nodes[old].live = false);
+        if let Some(old) = self.live(task) {
+            self.nodes[old].live = false;
+        }
         self.numbers[usize::from(task)] += 1;
         let number = self.numbers[usize::from(task)];
         self.nodes.push(Node { task, number, live: true, parent: None, children: Vec::new() });
@@ -109,7 +110,9 @@ impl Paper {
     /// The trace ends: what is left is asynchronous.
     fn finish(mut self) -> Vec<Row> {
         for node in 0..self.nodes.len() {
-            self.nodes[node].parent.into_iter().for_each(|parent| self.asynchronous(parent, node));
+            if let Some(parent) = self.nodes[node].parent {
+                self.asynchronous(parent, node);
+            }
         }
         self.records.sort();
         self.records
@@ -150,7 +153,9 @@ fn records(rules: Arc<Rules>, stream: &[(u8, u8)]) -> Vec<Row> {
 
 fn of_paper(stream: &[(u8, u8)]) -> Vec<Row> {
     let mut paper = Paper::default();
-    stream.iter().for_each(|(from, to)| paper.message(*from, *to));
+    for (from, to) in stream {
+        paper.message(*from, *to);
+    }
     paper.finish()
 }
 
