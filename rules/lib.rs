@@ -39,5 +39,5 @@ pub const STANDARD: [(&str, &str); 7] = [
     ("std/n_plus_one.dl", include_str!("std/n_plus_one.dl")),
 ];
 
-/// The rules that find replies among messages without a dye.
+/// The templates on events that find interactions among messages without a dye.
 pub const SAME: &str = include_str!("same.dl");

@@ -26,11 +26,18 @@ module.exports = grammar({
     answer: ($) => seq(field("relation", $.name), optional(seq("(", list(field("column", $.name)), ")"))),
 
     template: ($) => seq("template", field("name", $.name), "{", repeat($._section), "}"),
-    _section: ($) => choice($.order, $.longest, $.expect, $.match, $.where, $.model),
+    _section: ($) => choice($.order, $.longest, $.expect, $.match, $.where, $.model, $.on, $.assert, $.retire),
     order: ($) => seq("order", optional("-"), $.number),
     longest: (_) => "longest",
     expect: ($) => seq("expect", $.string),
-    match: ($) => seq("match", "{", repeat(choice($.node, $.repeat)), "}"),
+    match: ($) => seq("match", "{", repeat(choice($.node, $.repeat, $.lookup, $.path)), "}"),
+    on: ($) => seq("on", field("event", $.name), "(", list(choice($.name, $.wildcard)), ")"),
+    assert: ($) => seq("assert", "{", repeat(choice($.lookup, $.atom)), "}"),
+    retire: ($) => seq("retire", "{", repeat(choice($.atom, $.part)), "}"),
+    lookup: ($) => seq(field("name", $.name), "=", $.atom),
+    path: ($) =>
+      seq("path", field("name", $.name), "[", $.number, "..", $.name, "]", "from", $.name, "to", $.name),
+    part: ($) => seq(field("name", $.name), "[", $.index, "..", $.index, "]"),
     where: ($) => seq("where", "{", list($._condition), "}"),
     model: ($) => seq("model", "{", repeat($._statement), "}"),
 

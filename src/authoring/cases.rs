@@ -8,8 +8,10 @@ pub use crate::datalog::syntax::Case;
 use crate::datalog::syntax::directives;
 use crate::diagnostic::quantity::counted;
 use crate::diagnostic::{Diagnostic, Diagnostics, Place, Severity};
+use crate::same::rules::TemplateCount;
+use crate::same::{self, Same};
 use crate::tlc::{ReduceOptions, Reducer, Reduction, Rules};
-use crate::trace::{self, ReadOptions, TraceNames};
+use crate::trace::{self, ReadOptions, TraceNames, messages};
 
 /// How many reasons are shown of a trace that cannot be used.
 const SHOWN: usize = 5;
@@ -67,6 +69,53 @@ pub fn judge(rules: &Rules, file: &Arc<str>, case: &Case) -> Option<Diagnostic> 
                 .with_hint("add the condition that keeps it from matching"),
         ),
     }
+}
+
+/// The same of a case of messages, by templates on events.
+pub fn judge_messages(rules: &Arc<same::Rules>, file: &Arc<str>, case: &Case) -> Option<Diagnostic> {
+    let place = Place::Range { file: Arc::clone(file), start: case.bytes.start, end: case.bytes.end };
+    let error = |message: String| Diagnostic::error(codes::CASE, place.clone(), message);
+    let template = &case.template;
+    let names = rules.names().map(|name| &**name);
+    if !names.clone().any(|name| *name == **template) {
+        let finding = error(format!("the case is about `{template}`, and there is no such template"));
+        return Some(finding.with_similar(template, names));
+    }
+    let templates = match fired(rules, file, &case.trace) {
+        Ok(templates) => templates,
+        Err(found) => {
+            let finding = error("the trace of this case cannot be used".to_owned());
+            return Some(
+                found.iter().take(SHOWN).fold(finding, |finding, one| finding.with_note(told(one, case.line))),
+            );
+        }
+    };
+    let matches = templates.iter().any(|one| *one.name == **template && one.times > 0);
+    if case.valid == matches {
+        return None;
+    }
+    let others = templates.iter().filter(|one| one.times > 0).map(|one| format!("`{}` {}", one.name, one.times));
+    let others: Vec<String> = others.collect();
+    let not = if case.valid { "does not match" } else { "matches" };
+    let taken = if others.is_empty() { "no template matches".to_owned() } else { others.join(", ") };
+    Some(error(format!("`{template}` {not} in this trace")).with_note(format!("matches: {taken}")))
+}
+
+/// How often each template on events is carried out for messages, all of which have to be sound.
+fn fired(rules: &Arc<same::Rules>, file: &str, text: &str) -> Result<Vec<TemplateCount>, Vec<Diagnostic>> {
+    let mut names = TraceNames::new();
+    let mut analysis = Same::with(Arc::clone(rules), same::Options::default(), vec![file.into()]);
+    let read = trace::open(file, text.as_bytes(), &ReadOptions::default())
+        .and_then(|open| open.messages())
+        .and_then(|source| messages::read_all(vec![source], &mut names, &mut analysis))
+        .map_err(|Diagnostics(found)| found)?;
+    let doubtful: Vec<Diagnostic> =
+        read.findings.into_iter().filter(|finding| finding.severity != Severity::Note).collect();
+    let finished = analysis.finish(&names);
+    if doubtful.is_empty() && finished.messages == 0 {
+        return Err(vec![Diagnostic::error(codes::CASE, Place::Nowhere, "there is no message in it")]);
+    }
+    if doubtful.is_empty() { Ok(finished.templates) } else { Err(doubtful) }
 }
 
 /// What the templates make of a trace, all of which has to be sound.

@@ -11,6 +11,7 @@ use crate::datalog::syntax;
 use crate::diagnostic::{Diagnostic, Diagnostics, Severity};
 use crate::pipeline::{about_given, of_given};
 use crate::query::{self, standard};
+use crate::same::rules::{self as same_rules, Loaded};
 use crate::tlc::Rules;
 use crate::tlc::rules::shipped_text;
 
@@ -24,6 +25,8 @@ pub enum Sort {
     Templates(Option<Box<Rules>>),
     /// Questions to traces, with so many relations.
     Questions(usize),
+    /// Templates on events, for messages, ready to run where nothing is wrong.
+    Events(Option<Arc<same_rules::Rules>>),
 }
 
 /// Rule files that were checked.
@@ -60,7 +63,11 @@ pub fn check(files: &[Named], resolver: &dyn Fn(&str) -> Option<Arc<str>>) -> Ch
     // A folder that happens to hold a file of the same name must not change what the shipped files mean.
     let resolve = |name: &str| if shipped_text(name).is_some() { None } else { beside(name) };
     let questions = if let [file] = files { as_questions(file, &beside) } else { None };
-    let (mut findings, sort) = if let Some((found, relations)) = questions {
+    let (mut findings, sort) = if files.iter().any(has_event_templates) {
+        let Loaded { rules, findings, .. } = same_rules::load(files, &beside);
+        let shown = findings.into_iter().filter(|one| one.place.file().is_none_or(|file| is_given(file, files)));
+        (settled(files, &used.borrow(), shown.collect()), Sort::Events(rules.map(Arc::new)))
+    } else if let Some((found, relations)) = questions {
         (settled(files, &used.borrow(), found), Sort::Questions(relations))
     } else {
         match Rules::with_user_files(files, &resolve) {
@@ -79,12 +86,28 @@ pub fn check(files: &[Named], resolver: &dyn Fn(&str) -> Option<Arc<str>>) -> Ch
     for (name, text) in files {
         let cases = cases::of(name, text);
         number += cases.len();
-        if let Sort::Templates(Some(rules)) = &sort {
-            findings.extend(cases.iter().filter_map(|case| cases::judge(rules, name, case)));
+        match &sort {
+            Sort::Templates(Some(rules)) => {
+                findings.extend(cases.iter().filter_map(|case| cases::judge(rules, name, case)));
+            }
+            Sort::Events(Some(rules)) => {
+                findings.extend(cases.iter().filter_map(|case| cases::judge_messages(rules, name, case)));
+            }
+            _ => {}
         }
     }
     findings.sort_by(|left, right| left.place.cmp(&right.place));
     Checked { findings, sort, cases: number }
+}
+
+/// Whether a rule file has templates on events, as far as it can be read.
+pub fn has_event_templates((name, text): &Named) -> bool {
+    syntax::parse_file(0, name, text).0.iter().any(|item| matches!(item, syntax::Item::EventTemplate(_)))
+}
+
+/// Whether a file was given, or is used by one that was and is not shipped.
+fn is_given(file: &str, files: &[Named]) -> bool {
+    same_rules::shipped_text(file).is_none() || files.iter().any(|(name, _)| **name == *file)
 }
 
 fn settled(files: &[Named], used: &[Named], findings: Vec<Diagnostic>) -> Vec<Diagnostic> {

@@ -9,4 +9,4 @@ mod check;
 pub mod codes;
 pub mod language;
 
-pub use check::{Checked, Sort, check};
+pub use check::{Checked, Sort, check, has_event_templates};

@@ -4,15 +4,19 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use clap::Args;
+use dyelog::authoring::has_event_templates;
+use dyelog::diagnostic::{Diagnostic, Place};
+use dyelog::pipeline::{self, Listener, Options};
 use dyelog::report::explain::coverage::{self as report, FileCoverage};
 use dyelog::tlc::explain::Coverage;
+use dyelog::trace;
 
 use crate::cli::args::{Form, OutputArguments, TraceArguments};
 use crate::cli::exit::Exit;
 use crate::cli::output;
 use crate::cli::rules::pick;
 use crate::cli::terminal::Terminal;
-use crate::cli::{Outcome, input, study};
+use crate::cli::{Failure, Outcome, codes, input, reduce, rule_files, study};
 
 /// How many unprocessed nodes are shown where not all are asked for.
 const SHOWN: usize = 10;
@@ -22,6 +26,7 @@ const SHOWN: usize = 10;
 #[command(after_long_help = examples! {
     "which templates fired, and how often" => "dyelog coverage traces/case-study.angio",
     "with a rule file of your own" => "dyelog coverage traces/acknowledged.angio --rules examples/rules/acknowledged.dl",
+    "how often each template on events was carried out" => "dyelog coverage traces/same/figure-3a.csv",
     "as JSON, file by file" => "dyelog coverage traces/rpc.angio traces/forwarding-1.angio --format json",
 })]
 pub struct Arguments {
@@ -44,6 +49,9 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     let files = &arguments.input.traces;
     input::check_stdin_once(files.iter().chain(&arguments.rules))?;
+    if of_messages(arguments)? {
+        return messages(arguments, terminal);
+    }
     let rules = pick::load(&arguments.rules, terminal)?;
     let keep = if arguments.all { usize::MAX } else { SHOWN };
     let mut found: Vec<FileCoverage> = Vec::new();
@@ -71,4 +79,40 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     };
     output::write(&arguments.output, &text)?;
     Ok(if report::is_finding(&rules, &all) { Exit::Finding } else { Exit::Ok })
+}
+
+/// Whether the rules, or where none are given the first of the traces, are for messages.
+fn of_messages(arguments: &Arguments) -> Result<bool, Failure> {
+    if !arguments.rules.is_empty() {
+        return Ok(rule_files::texts(&arguments.rules)?.iter().any(has_event_templates));
+    }
+    let files = &arguments.input.traces;
+    let Some(first) = files.first().filter(|file| file.as_os_str() != "-") else { return Ok(false) };
+    let input = input::open(first)?;
+    let open = trace::open(&input::shown(first), input, &arguments.input.reading.options());
+    Ok(open.is_ok_and(|open| open.format().has_messages()))
+}
+
+/// The same of messages, and templates on events.
+fn messages(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
+    let load = |listener: &mut dyn Listener| {
+        rule_files::load_events(&arguments.rules, &mut |file, text| listener.source(file, text))
+    };
+    let mut options = Options::default();
+    options.reading = reduce::reading(&arguments.input.reading);
+    if !arguments.rules.is_empty() {
+        options.event_rules = Some(&load);
+    }
+    let reduced = pipeline::reduce(&input::inputs(&arguments.input.traces), None, &options, terminal)?;
+    let Some(interactions) = &reduced.interactions else {
+        let finding = Diagnostic::error(codes::ARGUMENTS, Place::Nowhere, "these rules are for messages");
+        return Err(finding.with_hint("templates of nodes match in traces with a dye").into());
+    };
+    let text = match arguments.format {
+        Form::Text => report::events_text(&interactions.templates, terminal.look(&arguments.output)),
+        Form::Json => report::events_json(&interactions.templates),
+    };
+    output::write(&arguments.output, &text)?;
+    let idle = interactions.templates.iter().any(|one| one.times == 0 && !one.is_shipped);
+    Ok(if idle { Exit::Finding } else { Exit::Ok })
 }

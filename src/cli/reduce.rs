@@ -32,6 +32,9 @@ pub fn with_options<T>(
     let load = |listener: &mut dyn Listener| {
         rule_files::load_telling(&arguments.rules, &mut |file, text| listener.source(file, text))
     };
+    let load_events = |listener: &mut dyn Listener| {
+        rule_files::load_events(&arguments.rules, &mut |file, text| listener.source(file, text))
+    };
     let mut options = Options::default();
     options.reading = reading(reading_arguments);
     options.merge = arguments.merge.into();
@@ -45,6 +48,7 @@ pub fn with_options<T>(
     options.keep_matches = keep_matches;
     if !arguments.rules.is_empty() {
         options.rules = Some(&load);
+        options.event_rules = Some(&load_events);
     }
     work(&mut options)
 }

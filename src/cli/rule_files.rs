@@ -7,13 +7,14 @@ use std::sync::Arc;
 use dyelog::authoring::{self, Checked};
 use dyelog::datalog::allow;
 use dyelog::datalog::ast::Program;
-use dyelog::diagnostic::{Diagnostic, Diagnostics, Sources};
+use dyelog::diagnostic::{Diagnostic, Diagnostics, Place, Sources};
 pub use dyelog::pipeline::about_the_users;
 use dyelog::query::standard;
+use dyelog::same::{self, rules::Loaded};
 use dyelog::tlc::Rules;
 use dyelog::tlc::rules::{SHIPPED, shipped_text};
 
-use crate::cli::input;
+use crate::cli::{codes, input};
 
 /// Files of rules that others use, read from where those lie.
 pub struct Beside<'f> {
@@ -67,13 +68,37 @@ pub fn load_texts(
     rules
 }
 
+/// Loads templates on events, which take the place of the shipped ones. All texts that findings may point into go to the listener.
+pub fn load_events(
+    files: &[PathBuf],
+    source: &mut dyn FnMut(Arc<str>, Arc<str>),
+) -> Result<Arc<same::Rules>, Diagnostics> {
+    let texts = texts(files)?;
+    tell(&texts, source);
+    let beside = Beside::of(files);
+    let Loaded { program, rules, findings } = same::rules::load(&texts, &|name| beside.text(name));
+    beside.read().into_iter().for_each(|(name, text)| source(name, text));
+    let place = files.first().map_or(Place::Nowhere, |file| Place::File { file: input::shown(file) });
+    match rules {
+        Some(_) if program.event_templates.is_empty() => {
+            let finding = Diagnostic::error(codes::ARGUMENTS, place, "there is no template on messages in these rules");
+            Err(finding
+                .with_note("the traces are of messages, which templates on events are for")
+                .with_hint("begin with `use \"same.dl\"`, which has those that are shipped")
+                .into())
+        }
+        Some(rules) => Ok(Arc::new(rules)),
+        None => Err(Diagnostics(findings)),
+    }
+}
+
 /// A file by the name that findings show, and what it says.
 pub type Text = (Arc<str>, Arc<str>);
 
 /// The text of a rule file. Those that are shipped but not loaded by default go by the names under which `use` finds them.
 pub fn text(file: &Path) -> Result<Text, Diagnostic> {
     let name = file.to_string_lossy();
-    let shipped = || shipped_text(&name).or_else(|| standard::text(&name));
+    let shipped = || shipped_text(&name).or_else(|| same::rules::shipped_text(&name)).or_else(|| standard::text(&name));
     let text = input::text(file).map(Arc::from).or_else(|finding| shipped().ok_or(finding))?;
     Ok((input::shown(file), text))
 }
@@ -88,6 +113,9 @@ fn tell(texts: &[Text], source: &mut dyn FnMut(Arc<str>, Arc<str>)) {
     for (name, text) in SHIPPED {
         source(name.into(), text.into());
         source(format!("rules/{name}").into(), text.into());
+    }
+    for name in ["same.dl", same::rules::SHIPPED_NAME] {
+        source(name.into(), same::rules::SHIPPED.into());
     }
     for (name, text) in texts {
         source(Arc::clone(name), Arc::clone(text));

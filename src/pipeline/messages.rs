@@ -268,8 +268,8 @@ pub fn check_arguments(options: &Options) -> Result<(), Diagnostics> {
     if options.analysis == Some(Way::Templates) {
         return Err(refuse("`--analysis tlc` needs a trace with a dye: these tell of messages only"));
     }
-    if options.rules.is_some() {
-        return Err(refuse("`--rules` are templates for traces with a dye; messages are analysed without templates"));
+    if options.rules.is_some() && options.event_rules.is_none() {
+        return Err(refuse("these rules are for traces with a dye; messages are analysed by templates on events"));
     }
     Ok(())
 }
@@ -288,10 +288,11 @@ pub fn reduce(
         records: options.keep_matches != Keep::Nothing,
         ..same::Options::default()
     };
+    let rules = options.event_rules.map_or_else(|| Ok(same::Rules::shipped()), |load| load(listener))?;
     let mut analysis = Analysis::default();
     let threads = messages.each(
         services,
-        |files| Same::new(same_options, files),
+        |files| Same::with(Arc::clone(&rules), same_options, files),
         |same, names, findings| {
             let mut finished = same.finish(names);
             finished.findings.merge(findings);
@@ -321,7 +322,7 @@ pub fn reduce(
         analysis.submodel.instances.clear();
     }
     let reduction = Reduction { submodel: analysis.submodel, findings: analysis.findings, ..Reduction::default() };
-    let interactions = Some(Interactions { records: analysis.records, names });
+    let interactions = Some(Interactions { records: analysis.records, names, templates: analysis.templates });
     Ok(Reduced {
         reduction,
         reading: read,

@@ -33,7 +33,7 @@ pub use listener::{Listener, Meter};
 pub use messages::{First, Messages, Opened, check_clocks, open, open_one};
 pub use nearest::{Best, FOLLOWED, Nearest, Verdict};
 pub use operations::{read_operations, read_spans};
-pub use options::{Analysis, Keep, Options, Reading, RuleLoader};
+pub use options::{Analysis, EventRuleLoader, Keep, Options, Reading, RuleLoader};
 pub use profile::{Profiled, Profiling, profile, unpacked};
 pub use reduce::{Interactions, Reduced, SHOWN, Samples, count, reduce, tell_quality};
 pub use rule_findings::{about_given, about_the_users, of_given};

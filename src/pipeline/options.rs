@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::diagnostic::Diagnostics;
 use crate::model::utilisation::Metrics;
 use crate::pipeline::listener::Listener;
+use crate::same;
 use crate::tlc::{EngineKind, EntryMerge, Rules};
 use crate::trace::messages::clocks::Correction;
 use crate::trace::spans::{Grouping, TableMapping};
@@ -57,6 +58,9 @@ pub enum Analysis {
 /// Loads rules, and tells the listener of their texts.
 pub type RuleLoader<'r> = &'r dyn Fn(&mut dyn Listener) -> Result<Rules, Diagnostics>;
 
+/// Loads templates on events, and tells the listener of their texts.
+pub type EventRuleLoader<'r> = &'r dyn Fn(&mut dyn Listener) -> Result<Arc<same::Rules>, Diagnostics>;
+
 /// How inputs are made into a sub-model.
 #[derive(Clone)]
 #[non_exhaustive]
@@ -84,6 +88,8 @@ pub struct Options<'r> {
     pub within: Option<Range<i64>>,
     /// Rules of the user's beside the shipped ones; loaded when traces turn out to need templates.
     pub rules: Option<RuleLoader<'r>>,
+    /// Rules of the user's in place of the shipped ones; loaded when traces turn out to be of messages.
+    pub event_rules: Option<EventRuleLoader<'r>>,
 }
 
 /// What is kept of matches.
@@ -118,6 +124,7 @@ impl Default for Options<'_> {
             keep_spans: None,
             within: None,
             rules: None,
+            event_rules: None,
         }
     }
 }
@@ -136,6 +143,7 @@ impl fmt::Debug for Options<'_> {
             .field("keep_spans", &self.keep_spans)
             .field("within", &self.within)
             .field("rules", &self.rules.is_some())
+            .field("event_rules", &self.event_rules.is_some())
             .finish()
     }
 }

@@ -14,6 +14,7 @@ use crate::pipeline::operations::read_recording;
 use crate::pipeline::options::{Analysis, Keep, Options};
 use crate::pipeline::rule_findings::about_the_users;
 use crate::same::Record;
+use crate::same::rules::TemplateCount;
 use crate::tlc::rules::SHIPPED;
 use crate::tlc::{ReduceOptions, Reducer, Reduction, Rules};
 use crate::trace::quality::{Policy, QualityReport};
@@ -49,6 +50,8 @@ pub struct Interactions {
     pub records: Vec<Record>,
     /// Names that they use.
     pub names: TraceNames,
+    /// How often each template on events was carried out.
+    pub templates: Vec<TemplateCount>,
 }
 
 /// Operations that are kept to be shown.

@@ -129,6 +129,14 @@ impl Question {
                     .with_hint("give the file of the template by `--rules`: then `match` and its kin tell of it"),
             );
         }
+        for template in &program.event_templates {
+            let place = program.place(template.name.span);
+            let message = format!("template `{}` on events stands among questions", template.name.value);
+            found.push(
+                Diagnostic::error(codes::TEMPLATE, place, message)
+                    .with_hint("give its file to `matches` or `model` by `--rules`; questions ask what it finds"),
+            );
+        }
         if found.iter().any(|finding| finding.severity == Severity::Error) {
             return Err(Diagnostics(found));
         }

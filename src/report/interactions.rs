@@ -22,7 +22,8 @@ pub fn csv(records: &[Record], names: &TraceNames) -> String {
     rows.finish()
 }
 
-/// `{"dyelog-interactions": 1, "interactions": […]}`: objects with the same names; `via` is a list, and `end` the time at which the reply arrived.
+/// `{"dyelog-interactions": 1, "interactions": […]}`: objects with the same names; `via` is a list, `end` the time at which the reply arrived, and
+/// `template` the template that found it, `null` where the end of the trace did.
 pub fn json(records: &[Record], names: &TraceNames) -> String {
     let list: Value = records
         .iter()
@@ -35,6 +36,7 @@ pub fn json(records: &[Record], names: &TraceNames) -> String {
                 "server": occurrence(record.server, names),
                 "via": record.via.iter().map(|one| occurrence(*one, names)).collect::<Vec<_>>(),
                 "cut_off": record.cut_off,
+                "template": record.template.as_deref(),
             })
         })
         .collect();

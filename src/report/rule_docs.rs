@@ -6,7 +6,11 @@ use indexmap::IndexMap;
 use crate::datalog::ast::{
     Condition, KindPattern, MatchItem, NodePattern, Program, Rule, Spanned, Statement, Template, Term,
 };
-use crate::datalog::syntax::{print_condition, print_kind, print_rule, print_statements, print_term};
+use crate::datalog::event_template::EventTemplate;
+use crate::datalog::syntax::{
+    print_asserted, print_atom, print_condition, print_kind, print_lookup, print_retired, print_rule, print_statements,
+    print_term,
+};
 use crate::query::schema;
 use crate::tlc::operations::OPERATIONS;
 
@@ -16,7 +20,8 @@ pub fn markdown(program: &Program, file: u32) -> String {
     let mut templates: Vec<&Template> =
         program.templates.iter().filter(|template| template.name.span.file == file).collect();
     templates.sort_by_key(|template| template.order.as_ref().map_or(i64::MAX, |order| order.value));
-    let what = if templates.is_empty() { "Rules" } else { "Templates" };
+    let on_events = program.event_templates.iter().any(|template| template.name.span.file == file);
+    let what = if templates.is_empty() && !on_events { "Rules" } else { "Templates" };
     let mut text = format!("# {what} of `{name}`\n");
     if templates.len() > 1 {
         text.push_str("\n| order | template | |\n|---:|---|---|\n");
@@ -29,6 +34,7 @@ pub fn markdown(program: &Program, file: u32) -> String {
     for template in &templates {
         self::template(&mut text, template);
     }
+    program.event_templates.iter().filter(|one| one.name.span.file == file).for_each(|one| on_event(&mut text, one));
     relations(&mut text, program, file);
     operations(&mut text, &templates);
     text
@@ -69,6 +75,34 @@ fn template(text: &mut String, template: &Template) {
         text.push_str("\nModel:\n\n```text\n");
         text.push_str(&print_statements(&template.statements));
         text.push_str("```\n");
+    }
+}
+
+/// A template on an event: what it looks up, what it does.
+fn on_event(text: &mut String, template: &EventTemplate) {
+    text.push_str(&format!("\n## {}\n", template.name.value));
+    if !template.doc.is_empty() {
+        text.push_str(&format!("\n{}\n", template.doc));
+    }
+    let order = template.order.as_ref().map(|order| format!(", at order {}", order.value)).unwrap_or_default();
+    if let Some(event) = &template.event {
+        let parameters: Vec<&str> = event.parameters.iter().map(|parameter| &*parameter.value).collect();
+        text.push_str(&format!("\nAsked at `{}({})`{order}.\n", event.name.value, parameters.join(", ")));
+    }
+    let conditions = template.conditions.iter().map(|condition| print_condition(&condition.value));
+    for (what, lines) in [
+        ("Looks up", template.lookups.iter().map(print_lookup).collect::<Vec<_>>()),
+        ("Where", conditions.collect()),
+        ("Asserts", template.asserted.iter().map(print_asserted).collect()),
+        ("Model", template.records.iter().map(print_atom).collect()),
+        ("Retires", template.retired.iter().map(print_retired).collect()),
+    ] {
+        if !lines.is_empty() {
+            text.push_str(&format!("\n{what}:\n\n"));
+            for line in lines {
+                text.push_str(&format!("- `{line}`\n"));
+            }
+        }
     }
 }
 

@@ -5,7 +5,9 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
+use dyelog::authoring::has_event_templates;
 use dyelog::diagnostic::{Diagnostic, Diagnostics, Place, Severity};
+use dyelog::same::rules as same_rules;
 use dyelog::tlc::Rules;
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/suite/rule_faults.dl");
@@ -13,7 +15,10 @@ const MARK: &str = "//~";
 
 /// All that is said of a text as a user's file, in the order of its places.
 fn findings(text: &str) -> Vec<Diagnostic> {
-    let mut found = match Rules::with_user_files(&[(Arc::from("case.dl"), Arc::from(text))], &|_| None) {
+    let file = (Arc::from("case.dl"), Arc::from(text));
+    let loaded = || same_rules::load(std::slice::from_ref(&file), &|_| None);
+    let mut found = match Rules::with_user_files(std::slice::from_ref(&file), &|_| None) {
+        _ if has_event_templates(&file) => loaded().findings,
         Ok(rules) => rules.warnings().to_vec(),
         Err(Diagnostics(found)) => found,
     };

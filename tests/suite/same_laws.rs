@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use dyelog::datalog::eval::Evaluator;
+use dyelog::datalog::eval::{Evaluator, compile};
 use dyelog::datalog::syntax;
 use dyelog::datalog::value::Value;
 use dyelog::lqn::saved;
@@ -55,6 +55,17 @@ impl dyelog::same::walk::Facts for Written {
     }
 }
 
+/// Relations as templates on events may ask them: an occurrence above another one, by one arc or by more.
+const RELATIONS: &str = "
+    asks(X, Y) :- arc(X, Y), waiting(Y).
+    itself(X, Y) :- other(Y, X).
+    other(X, Y) :- arc(X, Y), waiting(Y).
+    other(X, Y) :- itself(Y, X).
+    above(X, Y) :- arc(P, Y), born(P, S), born(X, T), S > T, starts(X, P).
+    starts(X, Y) :- arc(X, Y), waiting(Y).
+    starts(X, Y) :- above(X, Y).
+";
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
@@ -64,12 +75,13 @@ proptest! {
             let parent = (number > 0 && *root > 0).then(|| parent.index(number.max(1)) as u32);
             (parent, *waiting, number as u64 + 1)
         }).collect());
-        let walks = Walks::shipped();
-        let compiled = facts::shipped().expect("the shipped rules compile");
+        let program = syntax::load("test", RELATIONS, &|_| None).expect("it can be read");
+        let walks = Walks::of(&program).expect("it can be walked");
+        let compiled = compile(&program, &facts::schema()).expect("it compiles");
         let count = nodes.len() as u32;
         let rows = Rows::of(&forest, 0..count);
         let mut evaluator = Evaluator::new(&compiled, &rows);
-        for name in ["sync", "forward"] {
+        for name in ["asks", "above", "itself"] {
             let goal = walks.goal(name).expect("it is defined");
             let relation = compiled.relation(name).expect("it is defined");
             for left in 0..count {
@@ -107,6 +119,7 @@ fn rules_that_would_be_searched_for_are_refused() {
         ("p(X, Y) :- p(X, Y), arc(X, Y).", "last"),
         ("p(X, X) :- arc(X, X).", "two variables"),
         ("p(X, Y) :- arc(X, Y), cousin(X, Y).", "no relation"),
+        ("p(X, Y) :- waiting(X), p(Y, X). p(X, Y) :- waiting(Y), p(Y, X).", "second rule"),
     ] {
         let program = syntax::load("test", rule, &|_| None).expect("it can be read");
         let Err(found) = Walks::of(&program) else { panic!("{rule} was taken") };

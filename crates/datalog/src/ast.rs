@@ -4,6 +4,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
+use crate::event_template::EventTemplate;
 use dyelog_diagnostic::Place;
 
 /// A byte range of a rule file, with the file's number in the program's list of files.
@@ -64,6 +65,8 @@ pub struct Program {
     pub files: Vec<SourceFile>,
     /// Templates, in the order of the text.
     pub templates: Vec<Template>,
+    /// Templates on events, in the order of the text.
+    pub event_templates: Vec<EventTemplate>,
     /// Datalog rules, in the order of the text.
     pub rules: Vec<Rule>,
     /// Relations that the files answer with, in the order of the text.

@@ -36,6 +36,7 @@ pub mod base;
 pub mod check;
 pub mod codes;
 pub mod eval;
+pub mod event_template;
 pub mod scope;
 pub mod syntax;
 pub mod value;

@@ -1,4 +1,4 @@
-//! How fast messages become interactions and entries: against reading the file alone, and by rules against a hand-written test.
+//! How fast messages become interactions and entries: against reading the file alone.
 //!
 //! `cargo bench -p dyelog-same`. The input is 500,000 messages between a hundred tasks, as a table: eight clients at once, each of
 //! whose requests goes three tasks deep and is passed on in one of four. `stream` takes ten million messages without holding
@@ -10,9 +10,7 @@ use std::ops::ControlFlow;
 
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
-use dyelog_same::forest::Forest;
-use dyelog_same::walk::Facts;
-use dyelog_same::{Options, Replies, Same};
+use dyelog_same::{Options, Same};
 use dyelog_trace::messages::{MessageStep, StepSink, read_all, source};
 use dyelog_trace::{Format, TraceNames};
 
@@ -101,26 +99,6 @@ fn read(input: impl Read + Send, names: &mut TraceNames, sink: &mut dyn StepSink
     read_all(vec![source], names, sink).expect("sound rows");
 }
 
-/// The same test as that of the rules, by hand.
-struct ByHand;
-
-impl Replies for ByHand {
-    fn is_reply(&self, facts: &Forest, client: u32, from: u32) -> bool {
-        let age = facts.born(client);
-        let mut node = from;
-        while let Some(parent) = facts.parent(node) {
-            if parent == client {
-                return facts.waiting(node);
-            }
-            if facts.born(parent) <= age {
-                return false;
-            }
-            node = parent;
-        }
-        false
-    }
-}
-
 #[divan::bench]
 fn parse_only(bencher: Bencher) {
     let bytes = input();
@@ -146,7 +124,8 @@ fn parse_and_analyse(bencher: Bencher) {
     });
 }
 
-fn pass<R: Replies>(bencher: Bencher, replies: impl Fn() -> R) {
+#[divan::bench]
+fn pass_by_rules(bencher: Bencher) {
     let bytes = input();
     let mut names = TraceNames::new();
     let mut steps = Vec::new();
@@ -156,22 +135,12 @@ fn pass<R: Replies>(bencher: Bencher, replies: impl Fn() -> R) {
     };
     read(&bytes[..], &mut names, &mut sink);
     bencher.counter(ItemsCount::new(MESSAGES)).bench_local(|| {
-        let mut same = Same::with(replies(), Options::default(), Vec::new());
+        let mut same = Same::new(Options::default(), Vec::new());
         for step in &steps {
             let _ = same.step(&names, step);
         }
         black_box(same.finish(&names))
     });
-}
-
-#[divan::bench]
-fn pass_by_rules(bencher: Bencher) {
-    pass(bencher, dyelog_same::Rules::shipped);
-}
-
-#[divan::bench]
-fn pass_by_hand(bencher: Bencher) {
-    pass(bencher, || ByHand);
 }
 
 #[divan::bench(sample_count = 1, sample_size = 1)]

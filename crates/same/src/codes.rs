@@ -18,3 +18,9 @@ pub const UNANSWERED: Code = Code("T155");
 pub const STRAY: Code = Code("T156");
 /// A rule of SAME would have to be searched for.
 pub const NOT_WALKABLE: Code = Code("R042");
+/// Messages that no template matches.
+pub const UNMATCHED: Code = Code("T157");
+/// What a template finds is not retired.
+pub const UNRETIRED: Code = Code("R046");
+/// A template that never has its turn.
+pub const SHADOWED: Code = Code("R073");

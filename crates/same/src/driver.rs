@@ -7,12 +7,12 @@ use rustc_hash::FxHashMap;
 
 use crate::aggregation::{Accepted, Aggregated, Aggregation};
 use crate::codes;
-use crate::forest::{Arrival, End, Forest, Found, NONE, Reply, Spent};
+use crate::forest::{Arrival, End, Forest, Found, NO_TEMPLATE, NONE, Spent};
 use crate::loss_inference::{LossInference, Origin, Verdict};
 use crate::record::{Link, Occurrence, Record, RecordKind};
+use crate::rules::{Chosen, Message, Rules, TemplateCount};
 use crate::signatures::EntryMerge;
 use crate::timing::{Timestamp, Timing, duration};
-use crate::walk::{Goal, Walks};
 use dyelog_diagnostic::names::Name;
 use dyelog_diagnostic::{Diagnostic, Place, Severity};
 use dyelog_lqn::submodel::SubModel;
@@ -49,6 +49,8 @@ pub struct Analysis {
     pub counts: [u64; 3],
     /// Messages.
     pub messages: u64,
+    /// How often each template was carried out, in the order of trial.
+    pub templates: Vec<TemplateCount>,
     /// What there is to say.
     pub findings: ReadReport,
 }
@@ -64,6 +66,14 @@ impl Analysis {
             *own += other;
         }
         self.messages += other.messages;
+        if self.templates.is_empty() {
+            self.templates = other.templates;
+        } else {
+            // Those of the same rules.
+            for (own, other) in self.templates.iter_mut().zip(&other.templates) {
+                own.times += other.times;
+            }
+        }
         self.findings.merge(other.findings);
     }
 }
@@ -73,40 +83,6 @@ const MOST: usize = 1 << 20;
 
 /// For how many pairs of tasks it is kept what they owe each other.
 const MOST_OWED: usize = 1 << 16;
-
-/// Tells replies.
-pub trait Replies {
-    /// Whether a message from the occurrence `from` to the task whose live occurrence is `client` is a reply.
-    fn is_reply(&self, facts: &Forest, client: u32, from: u32) -> bool;
-}
-
-/// The shipped rules.
-#[derive(Debug)]
-pub struct Rules {
-    walks: Walks,
-    sync: Goal,
-    forward: Goal,
-}
-
-impl Rules {
-    /// Those of `rules/same.dl`.
-    ///
-    /// # Panics
-    /// Never: a test loads the shipped rules.
-    pub fn shipped() -> Self {
-        let walks = Walks::shipped();
-        let goal = |name| walks.goal(name).expect("the shipped rules define it");
-        let (sync, forward) = (goal("sync"), goal("forward"));
-        Self { walks, sync, forward }
-    }
-}
-
-impl Replies for Rules {
-    #[inline]
-    fn is_reply(&self, facts: &Forest, client: u32, from: u32) -> bool {
-        self.walks.holds(self.sync, client, from, facts) || self.walks.holds(self.forward, client, from, facts)
-    }
-}
 
 /// A message that arrives.
 #[derive(Clone, Copy, Debug)]
@@ -141,8 +117,8 @@ fn put(all: &mut Vec<u32>, place: usize, value: u32) {
 
 /// The analysis of one stream of messages.
 #[derive(Debug)]
-pub struct Same<R = Rules> {
-    replies: R,
+pub struct Same {
+    rules: Arc<Rules>,
     forest: Forest,
     aggregation: Aggregation,
     loss_inference: LossInference,
@@ -154,6 +130,8 @@ pub struct Same<R = Rules> {
     /// How many requests to a task by another were given up, for which a reply may still come.
     owed: FxHashMap<(TaskId, TaskId), u64>,
     late: u64,
+    /// Messages that no template matched.
+    unmatched: u64,
     analysis: Analysis,
     limit: usize,
 }
@@ -163,13 +141,11 @@ impl Same {
     pub fn new(options: Options, files: Vec<Arc<str>>) -> Self {
         Self::with(Rules::shipped(), options, files)
     }
-}
 
-impl<R: Replies> Same<R> {
-    /// An analysis that tells replies in another way.
-    pub fn with(replies: R, options: Options, files: Vec<Arc<str>>) -> Self {
+    /// An analysis by other rules.
+    pub fn with(rules: Arc<Rules>, options: Options, files: Vec<Arc<str>>) -> Self {
         Self {
-            replies,
+            rules,
             forest: Forest::default(),
             aggregation: Aggregation::new(options.merge, files.clone(), options.links),
             loss_inference: LossInference::default(),
@@ -179,6 +155,7 @@ impl<R: Replies> Same<R> {
             causes: Causes::default(),
             owed: FxHashMap::default(),
             late: 0,
+            unmatched: 0,
             analysis: Analysis::default(),
             limit: MOST,
         }
@@ -195,13 +172,6 @@ impl<R: Replies> Same<R> {
         }
     }
 
-    /// Whether a message from a node to a task is a reply, and to whom.
-    fn client(&self, from: u32, to: TaskId) -> Option<u32> {
-        let live = self.forest.live(to);
-        let known = live != NONE && from != NONE && live != from;
-        (known && self.replies.is_reply(&self.forest, live, from)).then_some(live)
-    }
-
     /// The number of the message that a node serves, 0 where it serves none or nobody asks.
     fn cause(&self, node: u32) -> u32 {
         let visit = if self.options.causes && node != NONE { self.forest.visit(node) } else { NONE };
@@ -216,45 +186,108 @@ impl<R: Replies> Same<R> {
     }
 
     fn deliver(&mut self, names: &TraceNames, message: &Delivered, step: &MessageStep) {
-        let Delivered { sender, from, transit, to, label, timing, spent } = *message;
+        let Delivered { sender, from, to, label, timing, .. } = *message;
         self.analysis.messages += 1;
         let kind = self.loss_inference.kind(names.task(sender).name, names.task(to).name, label);
-        let client = self.client(from, to);
-        let client = client.filter(|client| !self.had_changed_parts(kind, *client, from));
-        match client {
-            Some(client) => {
-                self.loss_inference.replies(kind);
-                self.forest.close(client, from, transit, Reply { timing, spent });
-            }
-            None => {
-                self.note_late(from, to);
-                if self.loss_inference.is_stray(kind, self.forest.is_busy(to)) {
-                    self.loss_inference.strays(kind, Origin { file: step.file, line: step.line });
-                    self.ignore(from, transit, to, timing.arrived);
-                } else {
-                    self.loss_inference.asks(kind);
-                    let timing = Timing { took: self.aggregation.on_way(names, to, &timing), ..timing };
-                    let origin = Origin { file: step.file, line: step.line };
-                    let request = Accepted { kind, label, time: timing.arrived, origin };
-                    let visit = self.aggregation.accepts(names, to, request);
-                    let number = self.message();
-                    self.forest.receive(from, transit, to, visit, Arrival { timing, line: step.line, number, spent });
-                    if self.options.causes {
-                        put(&mut self.causes.served, visit as usize, number);
+        if from == NONE {
+            self.arrive_explained(names, message, kind, step);
+        } else {
+            let name = if self.rules.asks_names() { names.names.text(label) } else { "" };
+            match self.chosen(from, to, name, kind) {
+                Some(chosen) if self.rules.is_reply(&chosen) => {
+                    self.loss_inference.replies(kind);
+                    let visit =
+                        if self.rules.begins(&chosen) { self.accept(names, message, kind, step).0 } else { NONE };
+                    self.carry_out(&chosen, message, step, (visit, timing));
+                }
+                Some(chosen) if self.rules.begins(&chosen) => {
+                    if !self.is_stray(message, kind, step) {
+                        let begun = self.accept(names, message, kind, step);
+                        self.carry_out(&chosen, message, step, begun);
                     }
+                }
+                Some(chosen) => self.carry_out(&chosen, message, step, (NONE, timing)),
+                None => {
+                    self.unmatched += 1;
+                    self.lose(message.transit);
                 }
             }
         }
         self.aggregation.acts(names, to, timing.arrived);
     }
 
-    /// Whether a message of a kind from a node, which would be a reply to a client, is a request as always, and what it would reply to was
-    /// a reply, of which the request is lost.
-    fn had_changed_parts(&mut self, kind: u32, client: u32, from: u32) -> bool {
+    /// The template for a message.
+    fn chosen(&mut self, from: u32, to: TaskId, name: &str, kind: u32) -> Option<Chosen> {
+        let chosen = self.rules.at_message(&self.forest, from, to, name, true)?;
+        if self.rules.is_reply(&chosen) && self.had_changed_parts(kind, &chosen) {
+            return self.rules.at_message(&self.forest, from, to, name, false);
+        }
+        Some(chosen)
+    }
+
+    fn carry_out(&mut self, chosen: &Chosen, message: &Delivered, step: &MessageStep, (visit, timing): (u32, Timing)) {
+        let Delivered { from, transit, to, spent, .. } = *message;
+        let arrival = Arrival { timing, line: step.line, number: self.message(), spent };
+        let message = Message { from, transit, to, visit, arrival };
+        self.rules.carry_out(&mut self.forest, chosen, &message);
+    }
+
+    /// Whether a message that is no reply is one to a request that is lost: then it changes nothing.
+    fn is_stray(&mut self, message: &Delivered, kind: u32, step: &MessageStep) -> bool {
+        let Delivered { from, transit, to, timing, .. } = *message;
+        self.note_late(from, to);
+        let is_stray = self.loss_inference.is_stray(kind, self.forest.is_busy(to));
+        if is_stray {
+            self.loss_inference.strays(kind, Origin { file: step.file, line: step.line });
+            self.ignore(from, transit, to, timing.arrived);
+        }
+        is_stray
+    }
+
+    /// A message begins a visit; gives it, and the times of the message.
+    fn accept(&mut self, names: &TraceNames, message: &Delivered, kind: u32, step: &MessageStep) -> (u32, Timing) {
+        let Delivered { to, label, timing, .. } = *message;
+        self.loss_inference.asks(kind);
+        let timing = Timing { took: self.aggregation.on_way(names, to, &timing), ..timing };
+        let origin = Origin { file: step.file, line: step.line };
+        let request = Accepted { kind, label, time: timing.arrived, origin };
+        let visit = self.aggregation.accepts(names, to, request);
+        if self.options.causes {
+            let number = self.message();
+            put(&mut self.causes.served, visit as usize, number);
+        }
+        (visit, timing)
+    }
+
+    /// A message arrives of which it was said in transit that nobody replies to it.
+    fn arrive_explained(&mut self, names: &TraceNames, message: &Delivered, kind: u32, step: &MessageStep) {
+        if self.is_stray(message, kind, step) {
+            return;
+        }
+        let (visit, timing) = self.accept(names, message, kind, step);
+        let Delivered { transit, to, spent, .. } = *message;
+        let old = self.forest.live(to);
+        let arrival = Arrival { timing, line: step.line, number: self.message(), spent };
+        let node = self.forest.arrive(None, transit, to, visit, arrival);
+        self.rules.changed(&mut self.forest, old);
+        self.forest.found_orphan(node);
+    }
+
+    fn lose(&mut self, transit: Option<u32>) {
+        if let Some(transit) = transit {
+            let parent = self.forest.lose(transit);
+            self.rules.changed(&mut self.forest, parent);
+        }
+    }
+
+    /// Whether a message of a kind, for which a template for replies is chosen, is a request as always, and what it would reply to was a
+    /// reply, of which the request is lost.
+    fn had_changed_parts(&mut self, kind: u32, chosen: &Chosen) -> bool {
         if !self.loss_inference.seems_request(kind) {
             return false;
         }
-        let request = self.forest.visit(self.forest.below(client, from));
+        let server = self.rules.first_server(&self.forest, chosen);
+        let request = server.map_or(NONE, |server| self.forest.visit(server));
         if request == NONE {
             return false;
         }
@@ -269,8 +302,9 @@ impl<R: Replies> Same<R> {
     /// A message replies to a request that is lost. By the paper it is asynchronous; here it changes nothing, and what both its ends were
     /// doing is not whole.
     fn ignore(&mut self, from: u32, transit: Option<u32>, to: TaskId, time: Timestamp) {
-        let [from, to] = self.forest.ignore(from, transit, to);
-        self.record_unanswered(from.0, to.0, (time, self.message()), false);
+        let [from, to] = self.forest.ends_of(from, transit, to);
+        self.lose(transit);
+        self.record_unanswered(from.0, to.0, (time, self.message()), false, NO_TEMPLATE);
         self.aggregation.leave_out(from.1);
         self.aggregation.leave_out(to.1);
     }
@@ -288,12 +322,18 @@ impl<R: Replies> Same<R> {
         }
     }
 
+    /// The name of a template, by its number.
+    fn template(&self, number: u16) -> Option<Arc<str>> {
+        self.rules.names().nth(usize::from(number)).map(Arc::clone)
+    }
+
     fn record_unanswered(
         &mut self,
         client: Occurrence,
         server: Occurrence,
         (time, message): (Timestamp, u32),
         cut_off: bool,
+        template: u16,
     ) {
         self.analysis.counts[RecordKind::Async as usize] += 1;
         if self.options.records {
@@ -307,6 +347,7 @@ impl<R: Replies> Same<R> {
                 end,
                 cut_off,
                 messages: vec![message],
+                template: self.template(template),
             });
         }
     }
@@ -317,7 +358,7 @@ impl<R: Replies> Same<R> {
         let mut lost = Vec::new();
         for one in found.drain(..) {
             match one {
-                Found::Cycle { from, count, reply } => {
+                Found::Cycle { from, count, reply, template } => {
                     let path = &self.forest.path[from..from + count];
                     let kind = if count == 2 { RecordKind::Sync } else { RecordKind::Forward };
                     self.analysis.counts[kind as usize] += 1;
@@ -330,6 +371,7 @@ impl<R: Replies> Same<R> {
                             time: path[1].timing.arrived.known(),
                             end: reply.timing.arrived.known(),
                             cut_off: false,
+                            template: self.template(template),
                             // A cycle is found as the reply is received that closes it.
                             messages: path[1..].iter().map(|end| end.message).chain([self.message()]).collect(),
                         });
@@ -341,8 +383,9 @@ impl<R: Replies> Same<R> {
                         }
                     }
                 }
-                Found::Async { from, to, cut_off } => {
-                    self.record_unanswered(from.occurrence, to.occurrence, (to.timing.arrived, to.message), cut_off);
+                Found::Async { from, to, cut_off, template } => {
+                    let arrived = (to.timing.arrived, to.message);
+                    self.record_unanswered(from.occurrence, to.occurrence, arrived, cut_off, template);
                     if !cut_off && self.owed.len() < MOST_OWED {
                         *self.owed.entry((to.occurrence.task, from.occurrence.task)).or_default() += 1;
                     }
@@ -407,7 +450,14 @@ impl<R: Replies> Same<R> {
                 self.aggregation.take_complete(names);
             }
             if self.forest.len() > limit / 2 {
-                self.forest.prune();
+                for node in self.forest.prune() {
+                    self.rules.changed(&mut self.forest, node);
+                }
+                if self.forest.len() > limit / 2 {
+                    // Templates that retire too little keep everything.
+                    self.forest.finish();
+                    self.tokens.fill(NONE);
+                }
                 self.take_found(names);
             }
             self.analysis.findings.count("interactions that never end", || {
@@ -426,6 +476,16 @@ impl<R: Replies> Same<R> {
         let Aggregated { submodel, links, unfinished, alike } = self.aggregation.finish(names);
         let mut analysis = self.analysis;
         (analysis.submodel, analysis.links) = (submodel, links);
+        analysis.templates = self.rules.counted(&self.forest.fired);
+        if self.unmatched > 0 {
+            let message = format!("no template matches {} messages", self.unmatched);
+            analysis.findings.counted.insert("message that no template matches", self.unmatched);
+            analysis.findings.findings.push(
+                Diagnostic::warning(codes::UNMATCHED, Place::Nowhere, message)
+                    .with_note("they begin nothing and are part of no interaction")
+                    .with_hint("end with a template that has no condition, such as `request` of rules/same.dl"),
+            );
+        }
         self.loss_inference.tell(names, &self.files, &mut analysis.findings);
         if alike > 0 {
             analysis.findings.counted.insert("occurrence that is one of too many kinds", alike);
@@ -474,7 +534,7 @@ impl<R: Replies> Same<R> {
     }
 }
 
-impl<R: Replies> StepSink for Same<R> {
+impl StepSink for Same {
     fn step(&mut self, names: &TraceNames, step: &MessageStep) -> ControlFlow<()> {
         let now = Timestamp::read(step.time);
         match step.what {
@@ -495,6 +555,7 @@ impl<R: Replies> StepSink for Same<R> {
                 let spent = self.aggregation.sends(self.forest.visit(node), now);
                 let cause = self.cause(node);
                 let transit = self.forest.send(node, spent);
+                self.rules.changed(&mut self.forest, node);
                 let place = token as usize;
                 if self.tokens.len() <= place {
                     self.tokens.resize(place + 1, NONE);
@@ -516,18 +577,16 @@ impl<R: Replies> StepSink for Same<R> {
             }
             What::Lost(token) => {
                 let transit = std::mem::replace(&mut self.tokens[token as usize], NONE);
-                if transit != NONE {
-                    self.forest.lose(transit);
-                }
+                self.lose((transit != NONE).then_some(transit));
             }
             What::Other(Event::Begin(task, label)) => {
-                self.forest.ended(task);
+                self.rules.idle(&mut self.forest, task);
                 self.take_found(names);
                 self.aggregation.begins(names, task, label, now, Origin { file: step.file, line: step.line });
             }
             What::Other(Event::Run(task)) => self.forest.running(task),
             What::Other(Event::Idle(task)) => {
-                self.forest.ended(task);
+                self.rules.idle(&mut self.forest, task);
                 self.aggregation.acts(names, task, now);
                 self.aggregation.idle(task, now);
             }

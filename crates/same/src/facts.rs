@@ -2,12 +2,9 @@
 
 use std::ops::ControlFlow;
 
-use crate::walk::{Facts, SHIPPED, SHIPPED_NAME};
+use crate::walk::Facts;
 use dyelog_datalog::base::{BaseFacts, BaseRelation, BaseSchema, Type};
-use dyelog_datalog::eval::{CompiledRules, compile};
-use dyelog_datalog::syntax;
 use dyelog_datalog::value::Value;
-use dyelog_diagnostic::Diagnostics;
 
 /// The relations that rules of SAME may ask.
 pub fn schema() -> BaseSchema {
@@ -16,14 +13,6 @@ pub fn schema() -> BaseSchema {
     schema.add("waiting", &[Type::Node]);
     schema.add("born", &[Type::Node, Type::Integer]);
     schema
-}
-
-/// The shipped rules for the general evaluator.
-///
-/// # Errors
-/// Never: a test compiles them.
-pub fn shipped() -> Result<CompiledRules, Diagnostics> {
-    compile(&syntax::load(SHIPPED_NAME, SHIPPED, &|_| None)?, &schema())
 }
 
 /// Rows of a forest as it stands.

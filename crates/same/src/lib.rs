@@ -54,6 +54,7 @@ pub mod facts;
 pub mod forest;
 mod loss_inference;
 mod record;
+pub mod rules;
 mod sequence_model;
 mod signatures;
 mod spontaneous;
@@ -62,6 +63,7 @@ mod timing;
 #[doc(hidden)]
 pub mod walk;
 
-pub use driver::{Analysis, Options, Replies, Rules, Same};
+pub use driver::{Analysis, Options, Same};
 pub use record::{Link, Occurrence, Record, RecordKind};
+pub use rules::Rules;
 pub use signatures::EntryMerge;

@@ -1,5 +1,7 @@
 //! Interaction records (2005 paper §4.3, part B).
 
+use std::sync::Arc;
+
 use dyelog_lqn::submodel::RequestKind;
 use dyelog_trace::TaskId;
 
@@ -52,6 +54,8 @@ pub struct Record {
     pub end: Option<f64>,
     /// Whether it is taken for asynchronous because the trace ended.
     pub cut_off: bool,
+    /// The template that found it; `None` of what the trace, or memory, had no room for.
+    pub template: Option<Arc<str>>,
     /// The messages that it is made of, by their numbers in the order of reception, from 1: the request, those that passed it on, the
     /// reply.
     pub messages: Vec<u32>,

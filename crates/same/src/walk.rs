@@ -1,4 +1,4 @@
-//! Questions to `rules/same.dl`, answered by walking up a tree.
+//! Relations that templates on events ask, answered by walking up a tree.
 //!
 //! The general evaluator keeps answers, and may not see facts change. Here facts change with every message, and every question is
 //! whether something holds of two known occurrences. Rules of a certain form need no search for that: each literal of a body looks up
@@ -12,13 +12,7 @@ use std::sync::Arc;
 
 use crate::codes;
 use dyelog_datalog::ast::{Atom, Comparison, Condition, Program, Rule, Term};
-use dyelog_datalog::syntax;
-use dyelog_diagnostic::{Diagnostic, Diagnostics, Place};
-
-/// The shipped file.
-pub const SHIPPED: &str = dyelog_rules::SAME;
-/// The name under which it is shown.
-pub const SHIPPED_NAME: &str = "rules/same.dl";
+use dyelog_diagnostic::{Diagnostic, Diagnostics};
 
 /// What the rules ask of the trees.
 pub trait Facts {
@@ -64,7 +58,7 @@ enum WalkStep {
 }
 
 /// Rules that are ready to be asked.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Walks {
     names: Vec<Arc<str>>,
     /// The clauses of each relation, in the order of the text, but for one with a call, which is last.
@@ -79,15 +73,6 @@ pub struct Goal(u8);
 const REGISTERS: usize = 16;
 
 impl Walks {
-    /// The shipped rules.
-    ///
-    /// # Panics
-    /// Never: a test loads the shipped file.
-    pub fn shipped() -> Self {
-        let program = syntax::load(SHIPPED_NAME, SHIPPED, &|_| None).expect("the shipped rules can be read");
-        Self::of(&program).expect("the shipped rules can be walked")
-    }
-
     /// Rules of a program.
     ///
     /// # Errors
@@ -104,13 +89,18 @@ impl Walks {
         let mut findings = Vec::new();
         for rule in &program.rules {
             match walks.clause(rule) {
-                Ok((relation, clause)) => walks.relations[relation].push(clause),
+                Ok((relation, clause)) => {
+                    let goes_on = |clause: &Vec<WalkStep>| matches!(clause.last(), Some(WalkStep::Jump { .. }));
+                    if goes_on(&clause) && walks.relations[relation].iter().any(goes_on) {
+                        // Both would have to be tried.
+                        let message =
+                            format!("a second rule of `{}` that goes on as another relation", rule.head.relation.value);
+                        findings.push(Diagnostic::error(codes::NOT_WALKABLE, program.place(rule.head.span), message));
+                    }
+                    walks.relations[relation].push(clause);
+                }
                 Err((span, message)) => {
-                    let file = program
-                        .files
-                        .get(span.file as usize)
-                        .map_or_else(|| "rules".into(), |file| Arc::clone(&file.name));
-                    let place = Place::Range { file, start: span.range().start, end: span.range().end };
+                    let place = program.place(span);
                     findings.push(Diagnostic::error(codes::NOT_WALKABLE, place, message));
                 }
             }
@@ -212,6 +202,8 @@ impl Walks {
         let mut registers = [0_u64; REGISTERS];
         (registers[0], registers[1]) = (u64::from(left), u64::from(right));
         let mut relation = goal.0;
+        // The state at some jump before. Where it comes again nothing new comes, and what holds by itself alone does not hold.
+        let (mut known, mut jumps, mut until) = ((relation, registers[0], registers[1]), 0_u64, 1_u64);
         'relation: loop {
             'clause: for clause in &self.relations[usize::from(relation)] {
                 for step in clause {
@@ -244,6 +236,14 @@ impl Walks {
                             (registers[0], registers[1]) =
                                 (registers[usize::from(left)], registers[usize::from(right)]);
                             relation = next;
+                            let state = (relation, registers[0], registers[1]);
+                            if state == known {
+                                return false;
+                            }
+                            jumps += 1;
+                            if jumps == until {
+                                (known, jumps, until) = (state, 0, until.saturating_mul(2));
+                            }
                             continue 'relation;
                         }
                     };

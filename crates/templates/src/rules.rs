@@ -109,6 +109,14 @@ impl Rules {
             findings.push(Diagnostic::error(datalog::codes::TOO_LARGE, place, message));
             return Err(Diagnostics(findings));
         }
+        for template in &program.event_templates {
+            let place = pattern::place(&program, template.name.span);
+            findings.push(
+                Diagnostic::error(datalog::codes::MISPLACED, place, "a template on events among templates of nodes")
+                    .with_note("events are matched in traces of messages, nodes in traces with a dye")
+                    .with_hint("put it into a file of its own"),
+            );
+        }
         // Those with templates, exports or outputs tell what their relations are for.
         let of_user = |file: &u32| !is_shipped(&program, *file) && &*program.files[*file as usize].name != ROOT;
         let own: Vec<u32> = (0..program.files.len() as u32).filter(of_user).collect();

@@ -92,6 +92,7 @@ fn own_templates(checked: &Checked) -> String {
             (0..rules.plans().len()).filter(|plan| rules.is_of_user(*plan)).count().to_string()
         }
         Sort::Questions(_) => "0".to_owned(),
+        Sort::Events(rules) => rules.as_ref().map(|rules| rules.names().len().to_string()).unwrap_or_default(),
         Sort::Templates(None) => String::new(),
     }
 }
@@ -106,6 +107,10 @@ fn nothing_to_say(checked: Option<&Checked>, shipped: bool) -> String {
         }
         Some(Sort::Templates(Some(rules))) => {
             format!("no findings: {what} loaded, {} templates with the shipped ones{cases}\n", rules.plans().len())
+        }
+        Some(Sort::Events(Some(rules))) => {
+            let templates = counted(rules.names().len() as u64, "template");
+            format!("no findings: {what} loaded, {templates} on events in traces of messages{cases}\n")
         }
         _ => "no findings\n".to_owned(),
     }

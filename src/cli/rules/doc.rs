@@ -4,8 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
+use dyelog::authoring::has_event_templates;
 use dyelog::diagnostic::{Diagnostics, Severity};
 use dyelog::report::rule_docs;
+use dyelog::same;
 
 use crate::cli::args::OutputArguments;
 use crate::cli::exit::Exit;
@@ -17,6 +19,7 @@ use crate::cli::{Outcome, query, rule_files};
 #[derive(Debug, Args)]
 #[command(after_long_help = examples! {
     "a page on the shipped templates" => "dyelog rules doc rules/tlc.dl",
+    "one on the templates for messages" => "dyelog rules doc rules/same.dl",
     "one on a library of questions" => "dyelog rules doc rules/std/tree.dl",
     "one on templates of one's own" => "dyelog rules doc examples/rules/acknowledged.dl -o acknowledged.md",
 })]
@@ -31,6 +34,18 @@ pub struct Arguments {
 /// Writes what a rule file says as Markdown.
 pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     let (name, text) = rule_files::text(&arguments.file)?;
+    if has_event_templates(&(Arc::clone(&name), Arc::clone(&text))) {
+        let beside = rule_files::Beside::of([&arguments.file]);
+        terminal.sources.insert(Arc::clone(&name), Arc::clone(&text));
+        let same::rules::Loaded { program, findings, .. } =
+            same::rules::load(&[(Arc::clone(&name), text)], &|used| beside.text(used));
+        if findings.iter().any(|finding| finding.severity == Severity::Error) {
+            return Err(Diagnostics(findings).into());
+        }
+        let number = program.files.iter().position(|file| file.name == name).unwrap_or_default();
+        output::write(&arguments.output, &rule_docs::markdown(&program, number as u32))?;
+        return Ok(Exit::Ok);
+    }
     let loaded = query::loaded((&name, Arc::clone(&text)), &arguments.file, terminal);
     if let Some(found) = dyelog::query::check(&loaded.program, &loaded.diagnostics) {
         if found.iter().any(|finding| finding.severity == Severity::Error) {

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::{Args, Parser, ValueEnum};
-use dyelog::authoring::cases;
+use dyelog::authoring::{cases, has_event_templates};
 use dyelog::diagnostic::{Diagnostic, Diagnostics, Place};
 use dyelog::report;
 use dyelog::study::golden::{Outcome as Judged, Tested};
@@ -149,10 +149,24 @@ fn cases(arguments: &Arguments, found: &Found, terminal: &mut Terminal) -> Resul
         if cases.iter().all(|(_, cases)| cases.is_empty()) {
             continue;
         }
-        let rules = rule_files::load_texts(&texts, files, &mut |file, text| terminal.sources.insert(file, text))?;
+        let mut source = |file, text| terminal.sources.insert(file, text);
+        let of_events = |wanted: bool| {
+            let chosen = files.iter().zip(&texts).filter(|(_, text)| has_event_templates(text) == wanted);
+            chosen.map(|(path, text)| (path.clone(), text.clone())).unzip::<_, _, Vec<PathBuf>, Vec<_>>()
+        };
+        let (of_nodes, node_texts) = of_events(false);
+        let rules = rule_files::load_texts(&node_texts, &of_nodes, &mut source)?;
+        let (event_files, _) = of_events(true);
+        let events =
+            if event_files.is_empty() { None } else { Some(rule_files::load_events(&event_files, &mut source)?) };
         for (file, case) in cases.iter().flat_map(|(file, cases)| cases.iter().map(move |case| (*file, case))) {
             let began = Instant::now();
-            let outcome = match cases::judge(&rules, file, case) {
+            let is_of_events = texts.iter().any(|text| text.0 == *file && has_event_templates(text));
+            let judged = match events.as_ref().filter(|_| is_of_events) {
+                Some(events) => cases::judge_messages(events, file, case),
+                None => cases::judge(&rules, file, case),
+            };
+            let outcome = match judged {
                 None => Judged::Held,
                 Some(finding) => Judged::Broken(terminal.plain(&finding)),
             };
@@ -183,14 +197,16 @@ impl Arguments {
         self.filter.is_empty() || self.filter.iter().any(|text| shown.contains(text.as_str()))
     }
 
-    /// How a trace is reduced: with the rule files given, or with those that lie beside it. Messages have no templates.
+    /// How a trace is reduced: with the rule files given, or with those that lie beside it. Messages take those with templates on events,
+    /// all others the rest.
     fn reduce_for(&self, golden: &Golden, found: &Found) -> ReduceArguments {
         let mut reduce = self.reduce.clone();
-        if golden.messages {
-            reduce.rules.clear();
-        } else if reduce.rules.is_empty() {
+        if reduce.rules.is_empty() {
             reduce.rules = found.rules_for(&golden.trace).to_vec();
         }
+        // A file that cannot be read is told where it is loaded.
+        let of_events = |path: &PathBuf| rule_files::text(path).is_ok_and(|text| has_event_templates(&text));
+        reduce.rules.retain(|path| of_events(path) == golden.messages);
         reduce
     }
 }
@@ -198,8 +214,16 @@ impl Arguments {
 /// Refuses rule files and a configuration that cannot be used: each trace would fail for the same reason.
 fn check_once(arguments: &Arguments, found: &Found, terminal: &mut Terminal) -> Result<(), Failure> {
     let wanted = found.traces.iter().filter(|golden| arguments.is_wanted(&golden.trace));
-    let sets: BTreeSet<Vec<PathBuf>> = wanted.map(|golden| arguments.reduce_for(golden, found).rules).collect();
-    Diagnostics::gather(sets.iter().map(|set| rule_files::load(set, &mut terminal.sources)))?;
+    let sets: BTreeSet<(bool, Vec<PathBuf>)> =
+        wanted.map(|golden| (golden.messages, arguments.reduce_for(golden, found).rules)).collect();
+    Diagnostics::gather(sets.iter().filter(|(_, set)| !set.is_empty()).map(|(messages, set)| {
+        let mut source = |file, text| terminal.sources.insert(file, text);
+        if *messages {
+            rule_files::load_events(set, &mut source).map(drop)
+        } else {
+            rule_files::load_telling(set, &mut source).map(drop)
+        }
+    }))?;
     // What there is to say about it belongs to the traces.
     let mut ear = Terminal::that_listens();
     let read = source::configuration(arguments.config.as_deref(), &mut ear).map(|_| ());

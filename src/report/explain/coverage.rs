@@ -7,6 +7,7 @@ use crate::report::explain::view::{place_json, place_words};
 use crate::report::json::pretty;
 use crate::report::look::{Look, Tone};
 use crate::report::table::{Cell, Table};
+use crate::same::rules::TemplateCount;
 use crate::tlc::Rules;
 use crate::tlc::explain::Coverage;
 
@@ -153,4 +154,28 @@ pub fn json(rules: &Rules, files: &[FileCoverage], all: &Coverage) -> String {
         "files": by_file.collect::<Value>(),
         "unprocessed": unprocessed.collect::<Value>(),
     }))
+}
+
+/// A table of templates on events.
+pub fn events_text(templates: &[TemplateCount], look: Look) -> String {
+    let mut table = Table::new(&["TEMPLATE", "EVENT", ">TIMES"]);
+    for one in templates.iter().filter(|one| one.times > 0) {
+        table.row(vec![one.name.to_string(), one.event.to_owned(), one.times.to_string()]);
+    }
+    let mut text = if table.is_empty() { String::new() } else { table.render(look) };
+    for (is_shipped, whose) in [(false, "of your files"), (true, "of the shipped files")] {
+        let idle = templates.iter().filter(|one| one.times == 0 && one.is_shipped == is_shipped);
+        let names: Vec<&str> = idle.map(|one| &*one.name).collect();
+        if !names.is_empty() {
+            text.push_str(&format!("never fired, {whose}: {}\n", names.join(", ")));
+        }
+    }
+    text
+}
+
+/// One JSON document, ending in a newline: `{"dyelog-coverage": 1, "templates": [{"template", "event", "times"}], "never_fired"}`.
+pub fn events_json(templates: &[TemplateCount]) -> String {
+    let list = templates.iter().map(|one| json!({ "template": &*one.name, "event": one.event, "times": one.times }));
+    let idle: Vec<&str> = templates.iter().filter(|one| one.times == 0).map(|one| &*one.name).collect();
+    pretty(&json!({ "dyelog-coverage": 1, "templates": list.collect::<Value>(), "never_fired": idle }))
 }

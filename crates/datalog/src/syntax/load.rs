@@ -47,6 +47,7 @@ pub fn read_beside(name: &str, text: &str, resolver: &dyn Fn(&str) -> Option<Arc
         match items.next() {
             None => drop(open.pop()),
             Some(Item::Template(template)) => loading.loaded.program.templates.push(template),
+            Some(Item::EventTemplate(template)) => loading.loaded.program.event_templates.push(template),
             Some(Item::Rule(rule)) => loading.loaded.program.rules.push(rule),
             Some(Item::Export(export)) => loading.loaded.program.exports.extend(export.relations),
             Some(Item::Output(outputs)) => loading.loaded.program.outputs.extend(outputs.relations),

@@ -5,6 +5,7 @@
 
 mod cursor;
 mod directives;
+mod event_template;
 mod format;
 mod lexer;
 mod load;
@@ -20,11 +21,13 @@ pub use format::format;
 pub use lexer::{Token, TokenKind, tokens};
 pub use load::{Loaded, MAX_FILES, load, read, read_beside};
 pub use print::{
-    print, print_condition, print_items, print_kind, print_rule, print_statements, print_template, print_term,
+    print, print_asserted, print_atom, print_condition, print_event_template, print_items, print_kind, print_lookup,
+    print_retired, print_rule, print_statements, print_template, print_term,
 };
 
 use crate::ast::{Ident, Output, Rule, Span, Spanned, Template};
 use crate::codes;
+use crate::event_template::EventTemplate;
 use cursor::{Cursor, Parsed, Reported};
 use dyelog_diagnostic::{Diagnostic, Place};
 use lexer::TokenKind as Kind;
@@ -34,9 +37,10 @@ use term::Setting;
 pub const MAX_BYTES: usize = 16 << 20;
 
 /// Words that mean something of their own at some place. None is reserved: elsewhere each can be a name.
-pub const KEYWORDS: [&str; 21] = [
+pub const KEYWORDS: [&str; 27] = [
     "template", "use", "include", "export", "output", "order", "longest", "expect", "match", "where", "model",
-    "repeat", "in", "min", "for", "starts", "every", "some", "count", "sum", "max",
+    "repeat", "in", "min", "for", "starts", "every", "some", "count", "sum", "max", "on", "path", "from", "to",
+    "assert", "retire",
 ];
 
 /// What stands at the top level of a rule file.
@@ -44,6 +48,8 @@ pub const KEYWORDS: [&str; 21] = [
 pub enum Item {
     /// `template name { … }`
     Template(Template),
+    /// `template name { on … }`
+    EventTemplate(EventTemplate),
     /// `head :- body.`
     Rule(Rule),
     /// `use "file"`
@@ -124,6 +130,7 @@ impl Cursor<'_> {
     fn item(&mut self) -> Parsed<Item> {
         match (self.word(0), self.peek(1)) {
             (Some(_), Some(Kind::OpenRound)) => self.rule().map(Item::Rule),
+            (Some("template"), _) if self.is_event_template() => self.event_template().map(Item::EventTemplate),
             (Some("template"), _) => self.template().map(Item::Template),
             (Some("use" | "include"), _) => self.use_item().map(Item::Use),
             (Some("export"), _) => self.export().map(Item::Export),

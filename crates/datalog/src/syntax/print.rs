@@ -6,11 +6,13 @@ use crate::ast::{
     Argument, Atom, Condition, Ident, Index, KindPattern, MatchItem, NodePattern, Operator, Output, Program, Repeat,
     Rule, Spanned, Statement, Template, Term, Variable,
 };
+use crate::event_template::{Asserted, EventTemplate, Lookup, Retired};
 use crate::syntax::Item;
 
 /// The text of a program as one file: its templates, then its rules, then what it exports and answers with.
 pub fn print(program: &Program) -> String {
     let templates = program.templates.iter().map(print_template);
+    let templates = templates.chain(program.event_templates.iter().map(print_event_template));
     let rules = program.rules.iter().map(print_rule);
     let exports = (!program.exports.is_empty()).then(|| print_export(&program.exports));
     let outputs = (!program.outputs.is_empty()).then(|| print_outputs(&program.outputs));
@@ -21,6 +23,7 @@ pub fn print(program: &Program) -> String {
 pub fn print_items(items: &[Item]) -> String {
     let texts = items.iter().map(|item| match item {
         Item::Template(template) => print_template(template),
+        Item::EventTemplate(template) => print_event_template(template),
         Item::Rule(rule) => print_rule(rule),
         Item::Use(used) => format!("use {}\n", Quoted(&used.file.value)),
         Item::Export(export) => print_export(&export.relations),
@@ -29,7 +32,7 @@ pub fn print_items(items: &[Item]) -> String {
     let mut text = String::new();
     for (index, item) in texts.enumerate() {
         let simple = |item: &Item| match item {
-            Item::Template(_) => false,
+            Item::Template(_) | Item::EventTemplate(_) => false,
             Item::Rule(rule) => rule.doc.is_empty(),
             Item::Use(_) | Item::Export(_) | Item::Output(_) => true,
         };
@@ -106,6 +109,82 @@ pub fn print_template(template: &Template) -> String {
     }
     text.push_str("}\n");
     text
+}
+
+/// The text of a template on an event, ending in a newline.
+pub fn print_event_template(template: &EventTemplate) -> String {
+    let mut text = String::new();
+    doc(&mut text, &template.doc);
+    text.push_str(&format!("template {} {{\n", template.name.value));
+    if let Some(order) = &template.order {
+        text.push_str(&format!("  order {}\n", order.value));
+    }
+    if let Some(event) = &template.event {
+        let parameters: Vec<&str> = event.parameters.iter().map(|parameter| &*parameter.value).collect();
+        text.push_str(&format!("  on {}({})\n", event.name.value, parameters.join(", ")));
+    }
+    lines(&mut text, "match", template.lookups.iter().map(print_lookup));
+    if !template.conditions.is_empty() {
+        text.push_str("  where { ");
+        conditions(&mut text, &template.conditions);
+        text.push_str(" }\n");
+    }
+    lines(&mut text, "assert", template.asserted.iter().map(print_asserted));
+    lines(&mut text, "model", template.records.iter().map(print_atom));
+    lines(&mut text, "retire", template.retired.iter().map(print_retired));
+    text.push_str("}\n");
+    text
+}
+
+fn lines(text: &mut String, section: &str, all: impl ExactSizeIterator<Item = String>) {
+    if all.len() > 0 {
+        text.push_str(&format!("  {section} {{\n"));
+        all.for_each(|one| text.push_str(&format!("    {one}\n")));
+        text.push_str("  }\n");
+    }
+}
+
+/// The text of a look-up.
+pub fn print_lookup(lookup: &Lookup) -> String {
+    match lookup {
+        Lookup::Value { variable, function } => format!("{} = {}", variable.value, print_atom(function)),
+        Lookup::Path { name, count, from, to, .. } => {
+            format!("path {}[1..{}] from {} to {}", name.value, count.value, from.value, to.value)
+        }
+    }
+}
+
+/// The text of what is asserted.
+pub fn print_asserted(asserted: &Asserted) -> String {
+    match asserted {
+        Asserted::New { variable, function } => format!("{} = {}", variable.value, print_atom(function)),
+        Asserted::Fact(fact) => print_atom(fact),
+    }
+}
+
+/// The text of what is retired.
+pub fn print_retired(retired: &Retired) -> String {
+    match retired {
+        Retired::Fact(fact) => print_atom(fact),
+        Retired::Path { name, first, last, .. } => {
+            format!("{}[{}..{}]", name.value, bound(&first.value), bound(&last.value))
+        }
+    }
+}
+
+/// The text of an atom.
+pub fn print_atom(value: &Atom) -> String {
+    let mut text = String::new();
+    atom(&mut text, value);
+    text
+}
+
+fn bound(Index { variable, offset }: &Index) -> String {
+    match variable {
+        None => offset.to_string(),
+        Some(name) if *offset == 0 => name.to_string(),
+        Some(name) => format!("{name}{offset:+}"),
+    }
 }
 
 /// The text of a term.

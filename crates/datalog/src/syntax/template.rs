@@ -19,7 +19,8 @@ impl Cursor<'_> {
     /// Whether a section of a template begins here. Nothing else in a template contains these sequences of tokens.
     pub(super) fn at_section(&self) -> bool {
         let wanted = match self.word(0) {
-            Some("match" | "where" | "model") => TokenKind::OpenCurly,
+            Some("match" | "where" | "model" | "assert" | "retire") => TokenKind::OpenCurly,
+            Some("on") if self.peek(2) == Some(TokenKind::OpenRound) => TokenKind::Word,
             Some("order") => TokenKind::Number,
             Some("expect") => TokenKind::Text,
             _ => return false,
@@ -146,7 +147,7 @@ impl Cursor<'_> {
     }
 
     /// Whether a block has more to read; takes its closing brace, or reports that there is none.
-    fn block_goes_on(&mut self, open: Span, what: &str) -> bool {
+    pub(super) fn block_goes_on(&mut self, open: Span, what: &str) -> bool {
         if self.take(TokenKind::CloseCurly).is_some() {
             return false;
         }

@@ -165,7 +165,7 @@ impl Cursor<'_> {
     }
 
     /// `1`, `x`, `x+1`, `n-2`
-    fn index(&mut self) -> Parsed<Index> {
+    pub(super) fn index(&mut self) -> Parsed<Index> {
         let negative = self.is(TokenKind::Minus) && self.peek(1) == Some(TokenKind::Number);
         if negative || self.is(TokenKind::Number) {
             if negative {

@@ -1,6 +1,6 @@
-//! What goes from the trees: what ends, what has no reply, what would grow without end (2005 paper §4.3, step 3).
+//! What goes from the trees without a template: what the trace tells of blocking, and the end of it.
 
-use crate::forest::node::{Found, Node, State};
+use crate::forest::node::{Found, NO_TEMPLATE, Node, State};
 use crate::forest::{Forest, NONE};
 use dyelog_trace::TaskId;
 
@@ -18,60 +18,18 @@ impl Forest {
         }
     }
 
-    /// A task's occurrence has ended.
-    pub fn ended(&mut self, task: TaskId) {
-        let node = self.live(task);
-        if node != NONE {
-            self.kill(node);
-            self.clean(node);
-        }
-    }
-
-    /// Cleans up from a node on: zombie roots go, improper roots keep their last child, zombie leaves go (step 3).
-    pub(super) fn clean(&mut self, node: u32) {
-        let floor = self.work.len();
-        self.work.push(node);
-        while self.work.len() > floor {
-            let Some(node) = self.work.pop() else { return };
-            let Node { parent, first, last, state, .. } = *self.node(node);
-            // What was cleaned before may have taken this one with it.
-            if matches!(state, State::InTransit | State::Gone) {
-                continue;
-            }
-            let zombie = state == State::Zombie;
-            if parent == NONE && (zombie || first != last) {
-                let keep = if zombie { NONE } else { last };
-                let mut child = first;
-                while child != keep {
-                    let next = self.node(child).after;
-                    self.give_up(node, child, false);
-                    self.work.push(child);
-                    child = next;
-                }
-                if zombie {
-                    self.remove(node);
-                }
-            } else if parent != NONE && zombie && first == NONE {
-                self.give_up(parent, node, false);
-                self.remove(node);
-                self.work.push(parent);
-            }
-        }
-    }
-
-    /// Nobody replies to the message of a child.
-    fn give_up(&mut self, parent: u32, child: u32, cut_off: bool) {
+    /// A message has no reply, by a template of that number. The arc stays.
+    pub fn found_async(&mut self, parent: u32, child: u32, template: u16) {
         let from = self.end(parent);
-        self.detach(child);
         if self.node(child).state == State::InTransit {
             if from.visit != NONE {
                 self.found.push(Found::Held(from.visit));
             }
-            self.orphans.insert(child, from);
+            self.orphans.insert(child, (from, template));
             return;
         }
         let to = self.end(child);
-        self.found.push(Found::Async { from, to, cut_off });
+        self.found.push(Found::Async { from, to, cut_off: false, template });
     }
 
     /// The trace ends: every message that is left is asynchronous.
@@ -82,7 +40,7 @@ impl Forest {
             let Node { parent, state, .. } = self.nodes[node as usize];
             if parent != NONE && state != State::InTransit {
                 let (from, to) = (self.end(parent), self.end(node));
-                self.found.push(Found::Async { from, to, cut_off: true });
+                self.found.push(Found::Async { from, to, cut_off: true, template: NO_TEMPLATE });
             }
         }
         for node in left {
@@ -90,7 +48,7 @@ impl Forest {
                 self.let_go(self.nodes[node as usize].visit);
             }
         }
-        let mut origins: Vec<u32> = self.orphans.drain().map(|(_, origin)| origin.visit).collect();
+        let mut origins: Vec<u32> = self.orphans.drain().map(|(_, (origin, _))| origin.visit).collect();
         origins.sort_unstable();
         for visit in origins {
             self.let_go(visit);
@@ -100,15 +58,19 @@ impl Forest {
         self.live.fill(NONE);
     }
 
-    /// Gives up all that hangs on live roots, so that memory does not grow with interactions that never end.
-    pub fn prune(&mut self) {
+    /// Gives up what hangs last on live roots, so that memory does not grow with interactions that never end. Gives what it hung on
+    /// them.
+    pub fn prune(&mut self) -> Vec<u32> {
         let roots: Vec<u32> = self.nodes().filter(|node| self.nodes[*node as usize].parent == NONE).collect();
+        let mut given_up = Vec::new();
         for root in roots {
             let child = self.node(root).last;
             if child != NONE && self.node(root).state != State::InTransit {
-                self.give_up(root, child, false);
-                self.clean(child);
+                self.found_async(root, child, NO_TEMPLATE);
+                self.detach(child);
+                given_up.push(child);
             }
         }
+        given_up
     }
 }

@@ -26,7 +26,6 @@ impl Forest {
         let node = self.make(task, State::InTransit, NONE);
         self.asked(node, spent);
         self.attach(from, node);
-        self.clean(from);
         node
     }
 
@@ -35,17 +34,15 @@ impl Forest {
         self.nodes[transit as usize].parent
     }
 
-    /// A message in transit never arrives.
-    pub fn lose(&mut self, transit: u32) {
+    /// A message in transit never arrives; gives the node that it hung on, or [`NONE`].
+    pub fn lose(&mut self, transit: u32) -> u32 {
         let parent = self.node(transit).parent;
         self.detach(transit);
         self.free.push(transit);
-        if let Some(origin) = self.orphans.remove(&transit) {
+        if let Some((origin, _)) = self.orphans.remove(&transit) {
             self.let_go(origin.visit);
         }
-        if parent != NONE {
-            self.clean(parent);
-        }
+        parent
     }
 
     pub(super) fn let_go(&mut self, visit: u32) {
@@ -60,8 +57,15 @@ impl Forest {
         (node.waiting, node.second_phase, node.spent) = (true, spent.second_phase, spent);
     }
 
-    /// A message makes a new live node of its receiver, a child of the sender's.
-    pub fn receive(&mut self, from: u32, transit: Option<u32>, to: TaskId, visit: u32, message: Arrival) {
+    /// A message begins a new live node of its receiver, whose former one is live no longer. An arc goes to it from that parent, or none.
+    pub fn arrive(
+        &mut self,
+        parent: Option<u32>,
+        transit: Option<u32>,
+        to: TaskId,
+        visit: u32,
+        message: Arrival,
+    ) -> u32 {
         let old = self.live(to);
         let node = match transit {
             Some(node) => {
@@ -70,12 +74,20 @@ impl Forest {
                 let own = self.node(node);
                 own.state = State::Live;
                 (own.task, own.visit, own.born) = (to, visit, born);
+                if self.node(node).parent != parent.unwrap_or(NONE) {
+                    self.detach(node);
+                    if let Some(parent) = parent {
+                        self.attach(parent, node);
+                    }
+                }
                 node
             }
             None => {
                 let node = self.make(to, State::Live, visit);
                 self.asked(node, message.spent);
-                self.attach(from, node);
+                if let Some(parent) = parent {
+                    self.attach(parent, node);
+                }
                 node
             }
         };
@@ -87,79 +99,63 @@ impl Forest {
             if old_node.state == State::Live {
                 old_node.state = State::Zombie;
             }
-            self.clean(old);
         }
-        if let Some(origin) = self.orphans.remove(&node) {
+        node
+    }
+
+    /// A message arrives of which it was said that nobody replies to it, when it was in transit.
+    pub fn found_orphan(&mut self, node: u32) {
+        if let Some((origin, template)) = self.orphans.remove(&node) {
             let to = self.end(node);
-            self.found.push(Found::Async { from: origin, to, cut_off: false });
+            self.found.push(Found::Async { from: origin, to, cut_off: false, template });
             self.let_go(origin.visit);
-        } else if from != old && from != NONE {
-            self.clean(from);
         }
     }
 
-    /// A message arrives that changes nothing; gives the occurrences at its ends, and their visits.
-    pub fn ignore(&mut self, from: u32, transit: Option<u32>, to: TaskId) -> [(Occurrence, u32); 2] {
+    /// A message arrives that is left out; gives the occurrences at its ends, and their visits.
+    pub fn ends_of(&self, from: u32, transit: Option<u32>, to: TaskId) -> [(Occurrence, u32); 2] {
         let sender = match transit.and_then(|transit| self.orphans.get(&transit)) {
-            Some(origin) => *origin,
+            Some((origin, _)) => *origin,
             None => self.end(from),
         };
         let receiver = match self.live(to) {
             NONE => (Occurrence { task: to, number: self.next.get(to.index()).copied().unwrap_or(1) }, NONE),
             live => (self.end(live).occurrence, self.visit(live)),
         };
-        if let Some(transit) = transit {
-            self.lose(transit);
-        }
         [(sender.occurrence, sender.visit), receiver]
     }
 
-    /// A message from `last` to the task of its ancestor `first` closes a cycle. What `last` sent after a reply in transit goes on as
-    /// another occurrence.
-    pub fn close(&mut self, first: u32, last: u32, transit: Option<u32>, reply: Reply) {
+    /// A message in transit is a reply; gives what its sender had done. What the sender sent after it goes on as another occurrence.
+    pub fn take_reply(&mut self, from: u32, transit: u32) -> Spent {
+        let spent = self.node(transit).spent;
+        self.split(from, transit);
+        self.detach(transit);
+        self.free.push(transit);
+        spent
+    }
+
+    /// A reply from the server below a client closes a cycle, by a template of that number. The arcs stay.
+    pub fn found_cycle(&mut self, client: u32, server: u32, reply: Reply, template: u16) {
         let from = self.path.len();
-        let mut reply = reply;
-        if let Some(transit) = transit {
-            reply.spent = self.node(transit).spent;
-            self.split(last, transit);
-            self.detach(transit);
-            self.free.push(transit);
-        }
-        let work_from = self.work.len();
-        let mut node = last;
-        while node != first {
-            self.work.push(node);
-            node = self.node(node).parent;
-        }
-        self.work.push(first);
-        for place in (work_from..self.work.len()).rev() {
-            let end = self.end(self.work[place]);
+        let mut node = server;
+        loop {
+            let end = self.end(node);
             self.path.push(end);
-        }
-        let count = self.path.len() - from;
-        self.found.push(Found::Cycle { from, count, reply });
-        // From the top down: what was sent after the request was passed on is of the second phase.
-        for place in (work_from..self.work.len() - 1).rev() {
-            let node = self.work[place];
-            let mut later = self.node(node).after;
-            while later != NONE && place + 2 < self.work.len() {
+            if node == client {
+                break;
+            }
+            let parent = self.node(node).parent;
+            // What was sent after the request was passed on is of the second phase.
+            let mut later = if parent == client { NONE } else { self.node(node).after };
+            while later != NONE {
                 self.node(later).second_phase = true;
                 later = self.node(later).after;
             }
-            self.kill(node);
-            self.detach(node);
+            node = parent;
         }
-        let path: Vec<u32> = self.work.drain(work_from..self.work.len() - 1).rev().collect();
-        self.work.truncate(work_from);
-        for node in path {
-            // A zombie root gives up its children and goes; without children it is isolated and goes, too.
-            self.clean(node);
-        }
-        if self.node(first).parent == NONE && self.node(first).first == NONE {
-            self.remove(first);
-        } else {
-            self.clean(first);
-        }
+        self.path[from..].reverse();
+        let count = self.path.len() - from;
+        self.found.push(Found::Cycle { from, count, reply, template });
     }
 
     /// Moves what a node sent after a message in transit to an occurrence of its own.

@@ -12,15 +12,35 @@ mod node;
 use rustc_hash::FxHashMap;
 
 use crate::record::Occurrence;
-use crate::walk::Facts;
+use crate::rules::{Facts, Trigger};
+use crate::walk;
 use dyelog_trace::TaskId;
 
 pub use messages::Arrival;
-pub use node::{End, Found, Reply, Spent};
+pub use node::{End, Found, NO_TEMPLATE, Reply, Spent};
 use node::{Node, State};
 
 /// No node, or no visit.
 pub const NONE: u32 = u32::MAX;
+
+/// What a template has changed, to be asked about in this order.
+#[derive(Debug, Default)]
+pub struct Changes {
+    /// What is live no longer, or has another parent.
+    pub nodes: Vec<u32>,
+    /// The client of a reply.
+    pub answered: Option<u32>,
+    /// What has fewer arcs.
+    pub parents: Vec<u32>,
+}
+
+impl Changes {
+    /// Leaves out one of them.
+    pub fn leave_out(&mut self, node: u32) {
+        self.nodes.retain(|other| *other != node);
+        self.parents.retain(|other| *other != node);
+    }
+}
 
 /// The trees.
 #[derive(Debug, Default)]
@@ -31,16 +51,22 @@ pub struct Forest {
     live: Vec<u32>,
     next: Vec<u32>,
     born: u64,
-    /// Senders of messages in transit whose nodes are gone.
-    orphans: FxHashMap<u32, End>,
-    work: Vec<u32>,
+    /// Senders of messages in transit to which nobody replies, and the templates that say so.
+    orphans: FxHashMap<u32, (End, u16)>,
+    /// What is still to be asked about, the next one last.
+    pub(crate) agenda: Vec<(u32, Trigger)>,
+    /// Kept for their memory.
+    changes: Changes,
+    way: Vec<u32>,
+    /// How often each template was carried out, by its number.
+    pub fired: Vec<u64>,
     /// What was found since it was taken.
     pub found: Vec<Found>,
     /// Ends of the cycles among it.
     pub path: Vec<End>,
 }
 
-impl Facts for Forest {
+impl walk::Facts for Forest {
     #[inline]
     fn parent(&self, node: u32) -> Option<u32> {
         let parent = self.nodes[node as usize].parent;
@@ -91,6 +117,105 @@ impl Forest {
         let mut free = self.free.clone();
         free.sort_unstable();
         (0..self.nodes.len() as u32).filter(move |node| free.binary_search(node).is_err())
+    }
+
+    /// The parent of a node, or [`NONE`].
+    pub fn parent_of(&self, node: u32) -> u32 {
+        self.nodes[node as usize].parent
+    }
+
+    /// The first child of a node, or [`NONE`].
+    pub fn first_of(&self, node: u32) -> u32 {
+        self.nodes[node as usize].first
+    }
+
+    /// The last child of a node, or [`NONE`].
+    pub fn last_of(&self, node: u32) -> u32 {
+        self.nodes[node as usize].last
+    }
+
+    /// The child of the same parent after a node, or [`NONE`].
+    pub fn next_of(&self, node: u32) -> u32 {
+        self.nodes[node as usize].after
+    }
+
+    /// The first or last child of a node that is an occurrence of a task, or [`NONE`].
+    pub fn child_of_task(&self, node: u32, task: TaskId, is_first: bool) -> u32 {
+        let Node { first, last, .. } = self.nodes[node as usize];
+        let mut child = if is_first { first } else { last };
+        while child != NONE && !(self.is_occurrence(child) && self.task_of(child) == task) {
+            let Node { before, after, .. } = self.nodes[child as usize];
+            child = if is_first { after } else { before };
+        }
+        child
+    }
+
+    /// Whether a node is the live one of its task.
+    pub fn is_live(&self, node: u32) -> bool {
+        self.nodes[node as usize].state == State::Live
+    }
+
+    /// Whether the sender of a node's message may wait for the reply.
+    pub fn is_awaited(&self, node: u32) -> bool {
+        self.nodes[node as usize].waiting
+    }
+
+    /// A number that is larger for later nodes.
+    pub fn born_of(&self, node: u32) -> u64 {
+        self.nodes[node as usize].born
+    }
+
+    /// Whether a node is there, and no message in transit.
+    pub fn is_occurrence(&self, node: u32) -> bool {
+        self.nodes.get(node as usize).is_some_and(|node| matches!(node.state, State::Live | State::Zombie))
+    }
+
+    /// What holds of a node.
+    pub(crate) fn facts_of(&self, node: u32) -> Facts {
+        let Node { state, parent, first, .. } = self.nodes[node as usize];
+        Facts { is_live: state == State::Live, has_parent: parent != NONE, has_child: first != NONE }
+    }
+
+    /// A template was carried out.
+    pub fn fired(&mut self, template: u16) {
+        let place = usize::from(template);
+        if self.fired.len() <= place {
+            self.fired.resize(place + 1, 0);
+        }
+        self.fired[place] += 1;
+    }
+
+    /// Room for changes.
+    pub fn changes(&mut self) -> Changes {
+        std::mem::take(&mut self.changes)
+    }
+
+    /// Asks about changes before all else.
+    pub fn later(&mut self, mut changes: Changes) {
+        let changed = |node| (node, Trigger::Changed);
+        self.agenda.extend(changes.parents.drain(..).rev().map(changed));
+        self.agenda.extend(changes.answered.take().map(|client| (client, Trigger::Answered)));
+        self.agenda.extend(changes.nodes.drain(..).rev().map(changed));
+        self.changes = changes;
+    }
+
+    /// Room for a path.
+    pub fn way(&mut self) -> Vec<u32> {
+        std::mem::take(&mut self.way)
+    }
+
+    /// Keeps the room of a path.
+    pub fn keep_way(&mut self, mut way: Vec<u32>) {
+        way.clear();
+        self.way = way;
+    }
+
+    /// A node that is not live and has no arcs is gone.
+    pub fn remove_if_nothing_is_left(&mut self, node: u32) {
+        let Node { parent, first, state, .. } = self.nodes[node as usize];
+        if state == State::Zombie && parent == NONE && first == NONE {
+            self.remove(node);
+        }
     }
 
     /// The task of a node.
@@ -169,7 +294,8 @@ impl Forest {
         self.node(parent).last = child;
     }
 
-    fn detach(&mut self, child: u32) {
+    /// Takes the arc to a node away.
+    pub fn detach(&mut self, child: u32) {
         let Node { parent, before, after, .. } = *self.node(child);
         if parent == NONE {
             return;
@@ -200,7 +326,7 @@ impl Forest {
     }
 
     /// Makes a zombie of a node.
-    fn kill(&mut self, node: u32) {
+    pub fn kill(&mut self, node: u32) {
         let Node { state, task, .. } = *self.node(node);
         if state == State::Live {
             self.node(node).state = State::Zombie;

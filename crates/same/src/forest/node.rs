@@ -97,6 +97,9 @@ pub struct End {
     pub spent: Spent,
 }
 
+/// No template.
+pub const NO_TEMPLATE: u16 = u16::MAX;
+
 /// A reply.
 #[derive(Clone, Copy, Debug)]
 pub struct Reply {
@@ -104,6 +107,11 @@ pub struct Reply {
     pub timing: Timing,
     /// What its sender had done when it left.
     pub spent: Spent,
+}
+
+impl Reply {
+    /// None, where there is no message.
+    pub const NONE: Self = Self { timing: Timing::UNKNOWN, spent: Spent { cpu: 0.0, busy: 0.0, second_phase: false } };
 }
 
 /// What the forest found.
@@ -117,6 +125,8 @@ pub enum Found {
         count: usize,
         /// The reply.
         reply: Reply,
+        /// The template that says so, by its number.
+        template: u16,
     },
     /// A message without a reply.
     Async {
@@ -126,6 +136,8 @@ pub enum Found {
         to: End,
         /// Whether the end of the trace is the reason.
         cut_off: bool,
+        /// The template that says so, by its number; [`NO_TEMPLATE`] where none does.
+        template: u16,
     },
     /// A node of that visit is no more.
     Gone(u32),

@@ -12,6 +12,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::ast::{MatchItem, NodePattern, Statement};
+use crate::event_template::{Asserted, Lookup, Retired};
 use crate::syntax::lexer::TokenKind as Kind;
 use crate::syntax::{Item, parse_file};
 use columns::{Row, parts, widths};
@@ -37,10 +38,11 @@ pub fn format(name: &Arc<str>, text: &str) -> Result<String, Vec<Diagnostic>> {
         Printer { pieces, at: 0, out: String::new(), line: 0, indent: 0, fresh: true, ends: ends(&items) };
     let mut after_template = false;
     for item in &items {
-        let template = matches!(item, Item::Template(_));
+        let template = matches!(item, Item::Template(_) | Item::EventTemplate(_));
         printer.lead(template || after_template);
         match item {
-            Item::Template(_) => printer.template(),
+            Item::Template(_) => printer.template(false),
+            Item::EventTemplate(_) => printer.template(true),
             Item::Rule(_) | Item::Export(_) | Item::Output(_) => printer.rule(),
             Item::Use(_) => printer.run(2),
         }
@@ -69,6 +71,15 @@ fn ends(items: &[Item]) -> HashMap<u32, u32> {
         match item {
             MatchItem::Node(one) => node(one),
             MatchItem::Repeat(repeat) => repeat.nodes.iter().for_each(&mut node),
+        }
+    }
+    for item in items {
+        if let Item::EventTemplate(template) = item {
+            let parts = template.event.iter().map(|event| event.span);
+            let parts = parts.chain(template.lookups.iter().map(Lookup::span));
+            let parts = parts.chain(template.asserted.iter().map(Asserted::span));
+            let parts = parts.chain(template.records.iter().map(|record| record.span));
+            found.extend(parts.chain(template.retired.iter().map(Retired::span)).map(|span| (span.start, span.end)));
         }
     }
     let mut open: Vec<&Statement> = templates().flat_map(|template| &template.statements).collect();
@@ -275,14 +286,30 @@ impl<'t> Printer<'t> {
         self.fresh = false;
     }
 
-    fn template(&mut self) {
+    fn template(&mut self, on_event: bool) {
         self.run(2);
         self.open();
         while self.kind().is_some_and(|kind| kind != Kind::CloseCurly) {
             self.lead(false);
-            self.section();
+            if on_event { self.event_section() } else { self.section() }
         }
         self.close();
+    }
+
+    fn event_section(&mut self) {
+        match self.word() {
+            "on" => {
+                self.run(1);
+                let event = self.construct();
+                self.inline(" ");
+                (1..event.len()).for_each(|_| self.inline(gap(&self.pieces, self.at)));
+            }
+            "match" | "assert" | "model" | "retire" => {
+                self.token();
+                self.statements();
+            }
+            _ => self.section(),
+        }
     }
 
     fn section(&mut self) {
