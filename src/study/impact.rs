@@ -26,7 +26,7 @@ pub struct Measured {
     pub throughput: Option<f64>,
     /// Mean response, seconds.
     pub response: Option<f64>,
-    /// Whether the model has the load of the records ([`ScenarioResult::has_traced_load`]).
+    /// Whether the model has the load of the records ([`has_traced_load`](crate::study::ScenarioResult::has_traced_load)).
     pub at_load: bool,
 }
 
