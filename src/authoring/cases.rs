@@ -106,7 +106,7 @@ fn fired(rules: &Arc<same::Rules>, file: &str, text: &str) -> Result<Vec<Templat
     let mut names = TraceNames::new();
     let mut analysis = Same::with(Arc::clone(rules), same::Options::default(), vec![file.into()]);
     let read = trace::open(file, text.as_bytes(), &ReadOptions::default())
-        .and_then(|open| open.messages())
+        .and_then(trace::OpenTrace::messages)
         .and_then(|source| messages::read_all(vec![source], &mut names, &mut analysis))
         .map_err(|Diagnostics(found)| found)?;
     let doubtful: Vec<Diagnostic> =
