@@ -36,7 +36,7 @@ pub struct Place {
 }
 
 /// What a period is written as for a server.
-fn query<'q>(ends: Ends<'q>) -> Vec<(&'static str, &'q str)> {
+fn query(ends: Ends<'_>) -> Vec<(&'static str, &str)> {
     ["from", "to"].into_iter().zip(ends).filter_map(|(name, end)| Some((name, end?))).collect()
 }
 

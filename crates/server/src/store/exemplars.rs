@@ -30,7 +30,7 @@ pub fn write(connection: &Connection, exemplars: &[Exemplar]) -> Result<(), Stor
     let mut statement =
         connection.prepare("INSERT OR IGNORE INTO exemplars (start, trace, content) VALUES (?1, ?2, ?3)")?;
     for own in exemplars {
-        let content = zstd::encode_all(&*own.request, 3).expect("memory takes all");
+        let content = zstd::encode_all(&*own.request, 3).map_err(|error| StoreError::Damaged(error.to_string()))?;
         statement.execute(params![own.start.cast_signed(), own.trace.to_be_bytes(), content])?;
     }
     Ok(())

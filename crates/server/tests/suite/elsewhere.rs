@@ -64,7 +64,7 @@ fn a_store_behind_a_server_answers_as_its_file_does() {
     let whole = fill(&program, &[("authorization", "Bearer 0123456789abcdef")]);
     let url = format!("http://{}/", program.address);
     let file = file.display().to_string();
-    wait_for(|| period(&file, "", "list", &[]).stdout.iter().filter(|byte| **byte == b'\n').count() == 4);
+    wait_for(|| String::from_utf8_lossy(&period(&file, "", "list", &[]).stdout).lines().count() == 4);
     let asked = |question: &str, rest: &[&str]| {
         let here = text(&period(&file, "", question, rest));
         assert_eq!(text(&period(&url, "fedcba9876543210", question, rest)), here, "{question} {rest:?}");
