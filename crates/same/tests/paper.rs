@@ -176,7 +176,7 @@ proptest! {
     /// Messages that are likely to be replies, or to pass a request on.
     #[test]
     fn the_rules_say_what_the_paper_says_of_calls(steps in prop::collection::vec((0..4usize, 0..7u8, 0..10u8), 0..120)) {
-        let mut chains = vec![vec![0_u8], vec![1], vec![2], vec![3]];
+        let mut chains = [vec![0_u8], vec![1], vec![2], vec![3]];
         let mut stream = Vec::new();
         for (chain, to, what) in steps {
             let chain = &mut chains[chain];
@@ -203,7 +203,7 @@ proptest! {
 }
 
 /// A client that asks several times before it gets replies, which come in the order of the requests.
-const IN_ORDER: &str = r#"
+const IN_ORDER: &str = "
 /// The reply to the request that waits longest.
 template sync_in_order {
   order 1
@@ -223,7 +223,7 @@ template request {
   on message(U, B)
   assert { V = live(B)  arc(U, V) }
 }
-"#;
+";
 
 #[test]
 fn replies_may_be_matched_first_in_first_out() {

@@ -1,6 +1,6 @@
 //! Rules of SAME: templates on events over the live state, as `rules/same.dl` has them.
 //!
-//! [`compile`](mod@compile) makes flat steps over registers of each template, [`run`](mod@run) carries them out on a
+//! `compile` makes flat steps over registers of each template, `run` carries them out on a
 //! [`Forest`](crate::forest::Forest). Each look-up is a functional edge and each condition a test of what is known, so that a message
 //! costs as much as the paths that templates ask for.
 
