@@ -340,8 +340,14 @@ fn shared_traces_in_files_are_the_whole() {
                 let spans = trace["spans"].as_array_mut().expect("a list");
                 spans.retain(|span| hash(span["processID"].as_str().expect("a text")) % 4 == part);
             }
-            document.to_string()
+            document
         });
+        // Few services may leave a file without spans, which is no trace.
+        let has_spans = |part: &&Value| {
+            let traces = part["data"].as_array().expect("a list");
+            traces.iter().any(|trace| trace["spans"].as_array().is_some_and(|spans| !spans.is_empty()))
+        };
+        let parts: Vec<String> = parts.iter().filter(has_spans).map(Value::to_string).collect();
         let saved: Vec<String> =
             parts.iter().map(|text| summed("t.json", std::slice::from_ref(text), usize::MAX).0).collect();
         assert!(summed("t.json", &[whole], usize::MAX).0 == summed("s.json", &saved, usize::MAX).0);
