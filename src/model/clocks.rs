@@ -11,7 +11,7 @@ use crate::model::codes;
 /// A step of clocks, nanoseconds; shorter ones matter to nothing that is modelled.
 const LEAST: u64 = 1_000_000;
 
-/// From fewer operations no step is told from times that happen to be round.
+/// Fewer operations may have round times by chance.
 const ENOUGH: u64 = 10;
 
 /// From this part of a response on, its doubt is worth a note; from the second, a warning.

@@ -46,8 +46,8 @@ impl<F: Future> Part<F> {
     }
 }
 
-/// Waits for several futures at once within a task, each a [`branch`](crate::branch): what each of them calls is told apart, and the fork and the join are in
-/// the records. The outcomes come as a tuple.
+/// Waits for several futures at once within a task. Each is a [`branch`](crate::branch): its calls have a chain of their own, and the records have the fork and
+/// the join. The outcomes come as a tuple.
 ///
 /// ```
 /// # async fn catalog(_: u32) -> &'static str { "lamp" }

@@ -13,9 +13,8 @@ use dyelog::trace::protobuf::{Fields, Value};
 use dyelog::trace::spans::Grouping;
 
 use crate::offenders::{Offenders, renamed};
-use crate::spans::{SpanBytes, put_field, put_head, trace_of};
+use crate::spans::{SpanBytes, put_field, put_spans, trace_of};
 use crate::store::LEVELS;
-use crate::store::exemplars::put_spans;
 
 /// Nanoseconds.
 pub type Nanos = u64;
@@ -99,13 +98,8 @@ impl Batch {
     /// The spans as one request of OTLP.
     pub fn request(&self) -> Vec<u8> {
         let mut request = Vec::with_capacity(self.bytes + 64 * self.parts.len());
-        let mut message = Vec::new();
         for (resource, spans) in &self.parts {
-            message.clear();
-            put_field(&mut message, 1, resource);
-            put_head(&mut message, 2, spans.len());
-            message.extend(spans);
-            put_field(&mut request, 1, &message);
+            put_spans(&mut request, resource, spans);
         }
         request
     }

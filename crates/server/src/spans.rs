@@ -181,6 +181,14 @@ pub fn put_head(into: &mut Vec<u8>, number: u8, length: usize) {
     put_number(into, length as u64);
 }
 
+/// Spans of one resource as a part of a request.
+pub fn put_spans(request: &mut Vec<u8>, resource: &[u8], spans: &[u8]) {
+    let mut message = Vec::with_capacity(resource.len() + spans.len() + 16);
+    put_field(&mut message, 1, resource);
+    put_field(&mut message, 2, spans);
+    put_field(request, 1, &message);
+}
+
 /// Appends a number of variable length.
 pub fn put_number(into: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {

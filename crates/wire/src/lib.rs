@@ -228,7 +228,8 @@ pub fn unsigned(mut value: u64, out: &mut Vec<u8>) {
     out.push(value as u8);
 }
 
-fn signed(value: i64, out: &mut Vec<u8>) {
+/// Writes a signed number as an unsigned one, small ones of either sign as small ones (zigzag).
+pub fn signed(value: i64, out: &mut Vec<u8>) {
     unsigned(((value << 1) ^ (value >> 63)) as u64, out);
 }
 

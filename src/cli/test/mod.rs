@@ -204,7 +204,7 @@ impl Arguments {
         if reduce.rules.is_empty() {
             reduce.rules = found.rules_for(&golden.trace).to_vec();
         }
-        // A file that cannot be read is told where it is loaded.
+        // Loading reports a file that cannot be read.
         let of_events = |path: &PathBuf| rule_files::text(path).is_ok_and(|text| has_event_templates(&text));
         reduce.rules.retain(|path| of_events(path) == golden.messages);
         reduce

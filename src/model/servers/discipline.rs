@@ -33,7 +33,7 @@ const SELDOM: f64 = 1.204;
 const RARE: f64 = 2.996;
 
 impl Discipline {
-    /// Those by which numbers of servers are told apart. New work that goes first looks much like one server more, so that it is none of them.
+    /// The disciplines under which numbers of servers are compared. Two levels are left out: new work that goes first looks like one server more.
     pub const TELLING: [Self; 2] = [Self::Sharing, Self::FirstCome];
 
     /// Those with levels that can be told from sharing where stays have that mean length, nanoseconds.

@@ -55,7 +55,7 @@ pub struct ScenarioTotal {
     /// Response times of operations that have times: from the first event to the root thread's last.
     pub response: Moments,
     /// The greatest number of nanoseconds, from a million on, of which all times within operations are multiples: the step of their clocks. 1 where there
-    /// is none or nobody tells, 0 where all times are nought.
+    /// is none or nobody tells, 0 where all times are 0.
     pub grain: u64,
     /// How these times are spread; sub-models that were saved without it have nothing here.
     pub responses: Sketch,
@@ -65,7 +65,7 @@ pub struct ScenarioTotal {
     pub think: Moments,
 }
 
-/// The greatest step that both are multiples of, nanoseconds: nought is a multiple of all, and below a million no step is told.
+/// The greatest common divisor of two steps of clocks, nanoseconds. 0 is a multiple of every step. A divisor below 1 ms counts as 1: such a clock is fine enough.
 #[must_use]
 pub fn common_step(one: u64, other: u64) -> u64 {
     const LEAST: u64 = 1_000_000;

@@ -6,7 +6,6 @@ use dyelog::lqn::submodel::SubModel;
 use rusqlite::{Connection, params};
 
 use super::StoreError;
-use crate::spans::put_field;
 
 /// A trace that is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,12 +68,4 @@ pub fn thin(connection: &Connection, (from, to): (i64, i64), submodel: &SubModel
 pub fn delete(connection: &Connection, (from, to): (i64, i64)) -> Result<(), StoreError> {
     connection.execute("DELETE FROM exemplars WHERE start >= ?1 AND start < ?2", [from, to])?;
     Ok(())
-}
-
-/// Spans of one resource as a part of a request.
-pub fn put_spans(request: &mut Vec<u8>, resource: &[u8], spans: &[u8]) {
-    let mut message = Vec::with_capacity(resource.len() + spans.len() + 16);
-    put_field(&mut message, 1, resource);
-    put_field(&mut message, 2, spans);
-    put_field(request, 1, &message);
 }

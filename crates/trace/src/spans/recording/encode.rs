@@ -12,6 +12,7 @@ use crate::recorded::SpanKind;
 use crate::spans::ids::{SpanId, TraceId};
 use crate::spans::model::{Link, Messaging, Recorder, Span, Spans};
 use dyelog_diagnostic::names::{Name, Names};
+use dyelog_wire::{signed, unsigned};
 
 /// The first byte.
 const VERSION: u8 = 1;
@@ -200,18 +201,6 @@ fn list<T>(rows: &[T], out: &mut Vec<u8>, mut write: impl FnMut(&T, &mut Vec<u8>
 fn text(text: &str, out: &mut Vec<u8>) {
     unsigned(text.len() as u64, out);
     out.extend(text.as_bytes());
-}
-
-fn unsigned(mut value: u64, out: &mut Vec<u8>) {
-    while value >= 0x80 {
-        out.push(value as u8 | 0x80);
-        value >>= 7;
-    }
-    out.push(value as u8);
-}
-
-fn signed(value: i64, out: &mut Vec<u8>) {
-    unsigned(((value << 1) ^ (value >> 63)) as u64, out);
 }
 
 /// What is left to read.
