@@ -11,7 +11,7 @@
 #![forbid(unsafe_code)]
 
 /// Files of templates, by the names under which `use` finds them.
-pub const TEMPLATES: [(&str, &str); 11] = [
+pub const TEMPLATES: [(&str, &str); 12] = [
     ("tlc.dl", include_str!("tlc.dl")),
     ("ext/join.dl", include_str!("ext/join.dl")),
     ("ext/continued.dl", include_str!("ext/continued.dl")),
@@ -21,6 +21,7 @@ pub const TEMPLATES: [(&str, &str); 11] = [
     ("ext/retry.dl", include_str!("ext/retry.dl")),
     ("ext/breaker.dl", include_str!("ext/breaker.dl")),
     ("ext/batch.dl", include_str!("ext/batch.dl")),
+    ("ext/barrier.dl", include_str!("ext/barrier.dl")),
     ("ext/multicast.dl", include_str!("ext/multicast.dl")),
     ("paper/tlc-1998.dl", include_str!("paper/tlc-1998.dl")),
 ];

@@ -15,7 +15,8 @@ module.exports = grammar({
 
   word: ($) => $.name,
 
-  conflicts: ($) => [[$.aggregate, $._term]],
+  // A brace after a node may begin its attributes or an alternative.
+  conflicts: ($) => [[$.aggregate, $._term], [$.node]],
 
   rules: {
     file: ($) => repeat(choice($.template, $.use, $.export, $.output, $.rule)),
@@ -30,7 +31,11 @@ module.exports = grammar({
     order: ($) => seq("order", optional("-"), $.number),
     longest: (_) => "longest",
     expect: ($) => seq("expect", $.string),
-    match: ($) => seq("match", "{", repeat(choice($.node, $.repeat, $.lookup, $.path)), "}"),
+    match: ($) => seq("match", "{", repeat(choice($._item, $.lookup, $.path)), "}"),
+    _item: ($) => choice($.node, $.repeat, $.maybe, $.alternatives),
+    maybe: ($) => seq("optional", $.part_of_match),
+    alternatives: ($) => seq($.part_of_match, repeat1(seq("or", $.part_of_match))),
+    part_of_match: ($) => seq("{", repeat1($._item), "}"),
     on: ($) => seq("on", field("event", $.name), "(", list(choice($.name, $.wildcard)), ")"),
     assert: ($) => seq("assert", "{", repeat(choice($.lookup, $.atom)), "}"),
     retire: ($) => seq("retire", "{", repeat(choice($.atom, $.part)), "}"),

@@ -28,25 +28,38 @@ pub fn title(case: &Case) -> String {
     format!("{word} {}{colon}{}", case.template, case.title)
 }
 
+fn finding(file: &Arc<str>, case: &Case, message: String) -> Diagnostic {
+    let place = Place::Range { file: Arc::clone(file), start: case.bytes.start, end: case.bytes.end };
+    Diagnostic::error(codes::CASE, place, message)
+}
+
+/// What rules with these templates make of the trace of a case.
+fn tried<'n, T>(
+    file: &Arc<str>,
+    case: &Case,
+    names: impl Iterator<Item = &'n str> + Clone,
+    read: impl FnOnce() -> Result<T, Vec<Diagnostic>>,
+) -> Result<T, Diagnostic> {
+    let template = &case.template;
+    if !names.clone().any(|name| *name == **template) {
+        let message = format!("the case is about `{template}`, and there is no such template");
+        return Err(finding(file, case, message).with_similar(template, names));
+    }
+    read().map_err(|found| {
+        let unusable = finding(file, case, "the trace of this case cannot be used".to_owned());
+        found.iter().take(SHOWN).fold(unusable, |unusable, one| unusable.with_note(told(one, case.line)))
+    })
+}
+
 /// Why a case of a file does not hold; `None` where it does.
 pub fn judge(rules: &Rules, file: &Arc<str>, case: &Case) -> Option<Diagnostic> {
-    let place = Place::Range { file: Arc::clone(file), start: case.bytes.start, end: case.bytes.end };
-    let error = |message: String| Diagnostic::error(codes::CASE, place.clone(), message);
     let template = &case.template;
     let names = rules.plans().iter().map(|plan| &*plan.name);
-    if !names.clone().any(|name| *name == **template) {
-        let finding = error(format!("the case is about `{template}`, and there is no such template"));
-        return Some(finding.with_similar(template, names));
-    }
-    let reduction = match reduce(rules, file, &case.trace) {
+    let reduction = match tried(file, case, names, || reduce(rules, file, &case.trace)) {
         Ok(reduction) => reduction,
-        Err(found) => {
-            let finding = error("the trace of this case cannot be used".to_owned());
-            return Some(
-                found.iter().take(SHOWN).fold(finding, |finding, one| finding.with_note(told(one, case.line))),
-            );
-        }
+        Err(finding) => return Some(finding),
     };
+    let error = |message| finding(file, case, message);
     let first = reduction.matches.iter().find(|row| row.template == *template);
     match (case.valid, first) {
         (true, Some(_)) | (false, None) => None,
@@ -73,22 +86,11 @@ pub fn judge(rules: &Rules, file: &Arc<str>, case: &Case) -> Option<Diagnostic> 
 
 /// The same of a case of messages, by templates on events.
 pub fn judge_messages(rules: &Arc<same::Rules>, file: &Arc<str>, case: &Case) -> Option<Diagnostic> {
-    let place = Place::Range { file: Arc::clone(file), start: case.bytes.start, end: case.bytes.end };
-    let error = |message: String| Diagnostic::error(codes::CASE, place.clone(), message);
     let template = &case.template;
     let names = rules.names().map(|name| &**name);
-    if !names.clone().any(|name| *name == **template) {
-        let finding = error(format!("the case is about `{template}`, and there is no such template"));
-        return Some(finding.with_similar(template, names));
-    }
-    let templates = match fired(rules, file, &case.trace) {
+    let templates = match tried(file, case, names, || fired(rules, file, &case.trace)) {
         Ok(templates) => templates,
-        Err(found) => {
-            let finding = error("the trace of this case cannot be used".to_owned());
-            return Some(
-                found.iter().take(SHOWN).fold(finding, |finding, one| finding.with_note(told(one, case.line))),
-            );
-        }
+        Err(finding) => return Some(finding),
     };
     let matches = templates.iter().any(|one| *one.name == **template && one.times > 0);
     if case.valid == matches {
@@ -98,7 +100,7 @@ pub fn judge_messages(rules: &Arc<same::Rules>, file: &Arc<str>, case: &Case) ->
     let others: Vec<String> = others.collect();
     let not = if case.valid { "does not match" } else { "matches" };
     let taken = if others.is_empty() { "no template matches".to_owned() } else { others.join(", ") };
-    Some(error(format!("`{template}` {not} in this trace")).with_note(format!("matches: {taken}")))
+    Some(finding(file, case, format!("`{template}` {not} in this trace")).with_note(format!("matches: {taken}")))
 }
 
 /// How often each template on events is carried out for messages, all of which have to be sound.

@@ -1,8 +1,6 @@
 //! Files in archives, as inputs.
 
-use std::fs::File;
-use std::io::{self, Read};
-use std::path::Path;
+use std::io::{self, Read, Seek};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use dyelog::pipeline::{Input, Reader};
@@ -10,25 +8,24 @@ use dyelog::trace::archive::{self, Kind, Listing, Member};
 use dyelog::trace::unpacked;
 
 /// How much tells an archive.
-const HEAD: u64 = 512;
+pub const HEAD: u64 = 512;
 
-/// The files in an archive as inputs, in its order; `None` where the file is no archive, or cannot be read as one.
-pub fn inputs(path: &Path) -> Option<Vec<Input>> {
-    let packed = head(File::open(path).ok()?)?;
-    let name = path.display().to_string();
-    let (listing, open): (Listing, Opener) = match Kind::of(&packed) {
+/// The files in an archive as inputs, in its order; `None` where what is opened is no archive, or cannot be read as one.
+pub fn inputs<A: Read + Seek + Send + 'static>(
+    name: &str,
+    open: impl Fn() -> io::Result<A> + Send + Sync + 'static,
+) -> Option<Vec<Input>> {
+    let (listing, open): (Listing, Opener) = match Kind::of(&head(open().ok()?)?) {
         Some(Kind::Zip) => {
-            let listing = archive::zip(&mut File::open(path).ok()?).ok()?;
-            let own = path.to_owned();
-            (listing, Arc::new(move |member| archive::open_zipped(File::open(&own)?, member)))
+            let listing = archive::zip(&mut open().ok()?).ok()?;
+            (listing, Arc::new(move |member| archive::open_zipped(open()?, member)))
         }
-        Some(Kind::Tar) => streamed(path)?,
+        Some(Kind::Tar) => streamed(open)?,
         None => {
-            let inner = head(unpacked(File::open(path).ok()?).ok()?)?;
-            if Kind::of(&inner) != Some(Kind::Tar) {
+            if Kind::of(&head(unpacked(open().ok()?).ok()?)?) != Some(Kind::Tar) {
                 return None;
             }
-            streamed(path)?
+            streamed(open)?
         }
     };
     let mut members = listing.members;
@@ -38,6 +35,13 @@ pub fn inputs(path: &Path) -> Option<Vec<Input>> {
         Input::opened_by(&shown, Some(size), move || open(&member)).found()
     });
     Some(inputs.collect())
+}
+
+/// Whether a file that begins so is an archive, packed as a whole or not.
+pub fn is_archive(begin: &[u8]) -> bool {
+    let is = |begin: &[u8]| Kind::of(&begin[..begin.len().min(HEAD as usize)]);
+    let inner = || head(unpacked(begin).ok()?).and_then(|inner| is(&inner));
+    is(begin).is_some() || inner() == Some(Kind::Tar)
 }
 
 type Opener = Arc<dyn Fn(&Member) -> io::Result<Reader> + Send + Sync>;
@@ -54,15 +58,16 @@ fn is_hidden(name: &str) -> bool {
 }
 
 /// A tar archive, packed as a whole or not.
-fn streamed(path: &Path) -> Option<(Listing, Opener)> {
-    let listing = archive::tar(unpacked(File::open(path).ok()?).ok()?).ok()?;
-    let own = path.to_owned();
+fn streamed<A: Read + Send + 'static>(
+    whole: impl Fn() -> io::Result<A> + Send + Sync + 'static,
+) -> Option<(Listing, Opener)> {
+    let listing = archive::tar(unpacked(whole().ok()?).ok()?).ok()?;
     let place: Arc<Mutex<Option<Stream>>> = Arc::default();
     let open = move |member: &Member| {
         let kept = place.lock().unwrap_or_else(PoisonError::into_inner).take();
         let mut stream = match kept {
             Some(kept) if kept.at <= member.offset => kept,
-            _ => Stream { at: 0, input: unpacked(File::open(&own)?)? },
+            _ => Stream { at: 0, input: unpacked(whole()?)? },
         };
         let skip = member.offset - stream.at;
         stream.at += io::copy(&mut stream.input.by_ref().take(skip), &mut io::sink())?;

@@ -122,7 +122,7 @@ pub enum Color {
 /// Traces to read.
 #[derive(Clone, Debug, Args)]
 pub struct TraceArguments {
-    /// Trace files, plain or compressed (gzip, zstd), folders and archives of them (tar, zip), or patterns such as `'day/*.json'`; `-` is standard input
+    /// Trace files, plain or compressed (gzip, zstd, bzip2, xz, deflate), folders and archives of them (tar, zip), or patterns such as `'day/*.json'`; `-` is standard input
     #[arg(value_name = "TRACE", required = true)]
     pub traces: Vec<PathBuf>,
     #[command(flatten)]
@@ -150,6 +150,9 @@ pub struct ReadingArguments {
     /// Tables of spans: what their columns mean, a file in TOML or `deeptralog`, `nezha`, `alibaba-2021`, `alibaba-2022`; the names of columns tell where not given
     #[arg(long, value_name = "MAPPING", value_parser = table)]
     pub table: Option<Arc<TableMapping>>,
+    /// Spans: how much memory those take whose operations may go on in what was not read yet, such as `512MB`; what exceeds it waits in files of the folder for temporary ones, which no result depends on
+    #[arg(long, value_name = "SIZE", value_parser = size, default_value = "64MB")]
+    pub memory: u64,
     /// Refuse damaged input instead of setting it aside and counting it
     #[arg(long)]
     pub strict: bool,
@@ -165,6 +168,24 @@ impl ReadingArguments {
     pub fn options(&self) -> ReadOptions {
         reduce::reading(self).options()
     }
+}
+
+/// A size in bytes, with a unit or without.
+fn size(text: &str) -> Result<u64, String> {
+    let digits = text.len() - text.trim_start_matches(|part: char| part.is_ascii_digit()).len();
+    let (number, unit) = text.split_at(digits);
+    let factor = match unit.trim().to_ascii_lowercase().as_str() {
+        "" | "b" => 1,
+        "k" | "kb" => 1_000,
+        "m" | "mb" => 1_000_000,
+        "g" | "gb" => 1_000_000_000,
+        "kib" => 1 << 10,
+        "mib" => 1 << 20,
+        "gib" => 1 << 30,
+        _ => return Err("write a size such as `512MB` or `2GiB`".to_owned()),
+    };
+    let number: Option<u64> = number.parse().ok();
+    number.and_then(|number| number.checked_mul(factor)).ok_or_else(|| "write a size such as `512MB`".to_owned())
 }
 
 /// A pattern of names, or none.
@@ -285,7 +306,7 @@ impl From<Engine> for EngineKind {
 /// A model file, or traces to make a model of.
 #[derive(Clone, Debug, Args)]
 pub struct SourceArguments {
-    /// Trace files, plain or compressed (gzip, zstd), or one model file (.lqn, .lqnx, JSON); told apart by their content. `-`
+    /// Trace files, plain or compressed (gzip, zstd, bzip2, xz, deflate), or one model file (.lqn, .lqnx, JSON); told apart by their content. `-`
     /// is standard input
     #[arg(value_name = "TRACE|MODEL", required = true)]
     pub files: Vec<PathBuf>,

@@ -13,6 +13,7 @@ use crate::cli::exit::Exit;
 use crate::cli::output;
 use crate::cli::source::Given;
 use crate::cli::terminal::Terminal;
+use crate::cli::utilisation::{self, UtilisationArguments};
 use crate::cli::{Outcome, codes, input, source};
 
 /// The subcommands of `dyelog config`.
@@ -38,6 +39,8 @@ pub struct InitArguments {
     reading: ReadingArguments,
     #[command(flatten)]
     reduce: ReduceArguments,
+    #[command(flatten)]
+    utilisation: UtilisationArguments,
     #[command(flatten)]
     output: OutputArguments,
     /// Replace the file of `--output` where it is there already
@@ -73,7 +76,8 @@ pub fn run(command: &Command, terminal: &mut Terminal) -> Outcome {
 }
 
 fn init(arguments: &InitArguments, terminal: &mut Terminal) -> Outcome {
-    input::check_stdin_once(&arguments.files)?;
+    input::check_stdin_once(arguments.files.iter().chain(&arguments.utilisation.files))?;
+    let metrics = utilisation::read(&arguments.utilisation)?;
     if let Some(path) = arguments.output.output.as_deref()
         && !arguments.force
         && path.is_file()
@@ -83,10 +87,11 @@ fn init(arguments: &InitArguments, terminal: &mut Terminal) -> Outcome {
         return Err(finding.with_hint("`--force` replaces it").into());
     }
     let text = match source::given(&arguments.files, &arguments.reading, &arguments.reduce, terminal)? {
-        Given::SubModel(sub) => {
+        Given::SubModel(mut sub) => {
             let configuration = source::with_defaults(Configuration::default(), &sub);
+            let configuration = pipeline::measured(&metrics, &mut sub, configuration, terminal)?;
             let (model, _, origins) = model::complete(&sub, &configuration)?;
-            model::starter(&sub, &model, &origins)
+            model::starter(&sub, &configuration, &model, &origins)
         }
         Given::Model(model) => model::starter_from_model(&model),
     };

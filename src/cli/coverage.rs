@@ -9,7 +9,6 @@ use dyelog::diagnostic::{Diagnostic, Place};
 use dyelog::pipeline::{self, Listener, Options};
 use dyelog::report::explain::coverage::{self as report, FileCoverage};
 use dyelog::tlc::explain::Coverage;
-use dyelog::trace;
 
 use crate::cli::args::{Form, OutputArguments, TraceArguments};
 use crate::cli::exit::Exit;
@@ -86,11 +85,7 @@ fn of_messages(arguments: &Arguments) -> Result<bool, Failure> {
     if !arguments.rules.is_empty() {
         return Ok(rule_files::texts(&arguments.rules)?.iter().any(has_event_templates));
     }
-    let files = &arguments.input.traces;
-    let Some(first) = files.first().filter(|file| file.as_os_str() != "-") else { return Ok(false) };
-    let input = input::open(first)?;
-    let open = trace::open(&input::shown(first), input, &arguments.input.reading.options());
-    Ok(open.is_ok_and(|open| open.format().has_messages()))
+    crate::cli::messages::are_messages(&arguments.input.traces, &arguments.input.reading)
 }
 
 /// The same of messages, and templates on events.

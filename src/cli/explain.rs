@@ -28,6 +28,7 @@ use crate::cli::{Failure, Outcome, codes, input};
     "what a finding means, with an example of what brings it up" => "dyelog explain R070",
     "all codes" => "dyelog explain --list",
     "what was made of the event of a line: template, variables, entry, phase, operations" => "dyelog explain traces/forwarding-1.angio:14",
+    "of a message: its interactions, and the templates on events that were carried out" => "dyelog explain traces/same/figure-3a.csv:8",
     "of a span" => "dyelog explain traces/shop.otlp.jsonl --node f7ffa2fb5dfd04f3",
     "where an entry of the model comes from" => "dyelog explain traces/case-study.angio --entry F4",
     "where the number of its requests comes from" => "dyelog explain traces/rpc.angio --request 'client_1 -> find'",
@@ -75,7 +76,7 @@ pub struct Arguments {
 #[group(id = "question", multiple = false)]
 struct Question {
     /// What was made of this node: FILE:LINE, SCENARIO,THREAD,COUNTER or THREAD,COUNTER as in the native format,
-    /// |TASK,COUNTER, or the identifier of a span
+    /// |TASK,COUNTER, or the identifier of a span; a message is named by FILE:LINE or LINE
     #[arg(long, value_name = "NODE")]
     node: Option<String>,
     /// Where this entry or activity of the model comes from
@@ -153,9 +154,13 @@ fn model(arguments: &Arguments, traces: &[PathBuf], terminal: &mut Terminal) -> 
     let source = source?;
     if source.reduced.as_ref().is_none_or(|reduced| reduced.samples.is_none()) {
         let place = Place::File { file: input::shown(&traces[0]) };
-        let finding =
-            Diagnostic::error(codes::ARGUMENTS, place, "a model or a sub-model has no nodes to explain it by");
-        return Err(finding.with_hint("name the traces that it was made of").into());
+        let of_messages = source.reduced.as_ref().is_some_and(|reduced| reduced.interactions.is_some());
+        let (message, hint) = if of_messages {
+            ("messages have no nodes to explain a model by", "`--node FILE:LINE` explains a message")
+        } else {
+            ("a model or a sub-model has no nodes to explain it by", "name the traces that it was made of")
+        };
+        return Err(Diagnostic::error(codes::ARGUMENTS, place, message).with_hint(hint).into());
     }
     Ok(source)
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use dyelog::diagnostic::{Diagnostic, Place};
 use dyelog::pipeline::{Input, Reader};
 
-use crate::cli::{Failure, archive, codes, glob};
+use crate::cli::{Failure, archive, codes, glob, stdin};
 
 /// The name of a file as diagnostics show it.
 pub fn shown(path: &Path) -> Arc<str> {
@@ -39,15 +39,42 @@ pub fn inputs(paths: &[PathBuf]) -> Vec<Input> {
     paths.iter().flat_map(patterns).flat_map(|path| inputs_of(&path)).collect()
 }
 
+/// How many bytes a path stands for: those of a file, or of all files of a folder or a pattern; `None` where that is not known.
+pub fn length(path: &Path) -> Option<u64> {
+    let length = |file: PathBuf| std::fs::metadata(file).ok().filter(std::fs::Metadata::is_file).map(|file| file.len());
+    let all = || if path.exists() { files_of(path) } else { glob::files(path) };
+    (!is_stdin(path)).then(all).filter(|files| !files.is_empty())?.into_iter().map(length).sum()
+}
+
 fn inputs_of(path: &Path) -> Vec<Input> {
+    if is_stdin(path) {
+        return inputs_of_stdin(path);
+    }
     let is_folder = path.is_dir();
     let each = |file: PathBuf| {
         let regular = std::fs::metadata(&file).is_ok_and(|own| own.is_file());
-        let inside =
-            (regular && !is_stdin(&file)).then(|| archive::inputs(&file)).flatten().filter(|own| !own.is_empty());
+        let (name, own) = (shown(&file), file.clone());
+        let inside = regular.then(|| archive::inputs(&name, move || File::open(&own))).flatten();
+        let inside = inside.filter(|own| !own.is_empty());
         inside.unwrap_or_else(|| vec![if is_folder { input(&file).found() } else { input(&file) }])
     };
     files_of(path).into_iter().flat_map(each).collect()
+}
+
+fn inputs_of_stdin(path: &Path) -> Vec<Input> {
+    let name = shown(path);
+    let kept = || stdin::archive().and_then(|kept| kept.ok_or_else(|| io::ErrorKind::NotFound.into()));
+    match stdin::archive() {
+        Ok(None) => vec![input(path)],
+        // What is like an archive and has no files is read as it is, and refused as such.
+        Ok(Some(kept_now)) => archive::inputs(&name, kept).filter(|own| !own.is_empty()).unwrap_or_else(|| {
+            vec![Input::opened_by(&name, Some(kept_now.length()), move || Ok(Box::new(kept()?) as Reader))]
+        }),
+        Err(error) => {
+            let (kind, message) = (error.kind(), error.to_string());
+            vec![Input::opened_by(&name, None, move || Err(io::Error::new(kind, message.clone())))]
+        }
+    }
 }
 
 /// The files of a folder, but for hidden ones; the path itself where it is none, or there is nothing to read in it.
@@ -70,7 +97,7 @@ fn files_of(path: &Path) -> Vec<PathBuf> {
 
 fn opened(path: &Path) -> io::Result<Reader> {
     if is_stdin(path) {
-        return Ok(Box::new(io::stdin()));
+        return Ok(stdin::open());
     }
     let file = File::open(path)?;
     if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {

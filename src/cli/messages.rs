@@ -6,8 +6,8 @@ use std::sync::Arc;
 use dyelog::diagnostic::Diagnostics;
 use dyelog::pipeline::{self, Meter};
 pub use dyelog::pipeline::{First, Opened};
-use dyelog::trace::spans::model::Spans;
-use dyelog::trace::{ReadReport, Sink, TraceNames};
+use dyelog::trace::spans::TakeSpans;
+use dyelog::trace::{self, ReadReport, Sink, TraceNames};
 
 use crate::cli::args::ReadingArguments;
 use crate::cli::progress::Progress;
@@ -15,6 +15,14 @@ use crate::cli::{Failure, input, reduce};
 
 fn meter(progress: &Progress) -> Arc<dyn Meter> {
     Arc::new(progress.clone())
+}
+
+/// Whether the first of the traces is one of messages; what cannot be read a second time is not looked at.
+pub fn are_messages(files: &[PathBuf], reading: &ReadingArguments) -> Result<bool, Failure> {
+    let Some(first) = files.first().filter(|file| file.as_os_str() != "-") else { return Ok(false) };
+    let input = input::open(first)?;
+    let open = trace::open(&input::shown(first), input, &reading.options());
+    Ok(open.is_ok_and(|open| open.format().has_messages()))
 }
 
 /// Opens traces; operations are not read as messages.
@@ -35,16 +43,17 @@ pub fn read_operations(
     pipeline::read_operations(&inputs, first, &reading, &meter(progress), names, sink)
 }
 
-/// Reads the spans of traces as they were recorded.
+/// Gives on the spans of traces as they were recorded, as they come or in whole traces.
 pub fn read_spans(
     files: &[PathBuf],
     first: First,
     reading: &ReadingArguments,
     progress: &Progress,
-    names: &mut TraceNames,
-) -> Result<(Spans, ReadReport), Diagnostics> {
+    by_trace: bool,
+    take: &mut TakeSpans<'_>,
+) -> Result<ReadReport, Diagnostics> {
     let (inputs, reading) = (input::inputs(files), reduce::reading(reading));
-    pipeline::read_spans(&inputs, first, &reading, &meter(progress), names)
+    pipeline::read_spans(&inputs, first, &reading, &meter(progress), by_trace, take)
 }
 
 /// Refuses corrections of clocks where these would have no meaning.

@@ -97,7 +97,7 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     Ok(Exit::Ok)
 }
 
-/// Writes what traces show, before any configuration.
+/// Writes what traces show. A configuration may group names and accept findings; the rest of it is for the model that is made later.
 fn submodel(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     let SourceArguments { files, reading, reduce, config, utilisation } = &arguments.source;
     input::check_stdin_once(files.iter().chain(&reduce.rules).chain(config))?;
@@ -108,7 +108,7 @@ fn submodel(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
         ..Configuration::default()
     };
     if configuration != of_traces || !utilisation.files.is_empty() {
-        let message = "a sub-model holds what traces show: `--utilisation`, and all of a configuration but `group`, are for the model that is made of it";
+        let message = "a sub-model holds what traces show: `--utilisation`, and all of a configuration but `group` and `accept`, belong to the model that is made of it";
         return Err(Diagnostic::error(codes::ARGUMENTS, Place::Nowhere, message).into());
     }
     let most = arguments.keep_spans.unwrap_or(KEPT_SPANS);

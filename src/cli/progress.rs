@@ -1,7 +1,7 @@
 //! Progress of long work, drawn on standard error while it is a terminal, and only once the work has taken a while.
 
 use std::io::{self, IsTerminal, Read};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 use dyelog::pipeline::{Meter, Reader};
 use dyelog::solve::Observer;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+
+use crate::cli::input;
 
 /// Work that ends sooner shows nothing.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -35,10 +37,10 @@ impl Progress {
 
     /// Of the reading of files: bytes, and the operations that came of them.
     pub fn reading(files: &[PathBuf]) -> Self {
-        let length = |file: &PathBuf| {
-            (file != Path::new("-")).then(|| std::fs::metadata(file).ok()).flatten().filter(std::fs::Metadata::is_file)
-        };
-        Self::reading_length(files.iter().map(|file| length(file).map(|file| file.len())).sum())
+        if !is_wanted() {
+            return Self::hidden();
+        }
+        Self::reading_length(files.iter().map(|file| input::length(file)).sum())
     }
 
     /// Of the reading of so many bytes, where that is known.

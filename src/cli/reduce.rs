@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use dyelog::pipeline::{self, Analysis as Way, Keep, Listener, Options, Reading, Reduced};
 pub use dyelog::pipeline::{Interactions, count};
+use dyelog::trace::spans::{Scratch, Spill};
 
 use crate::cli::args::{Analysis, ReadingArguments, ReduceArguments};
 use crate::cli::terminal::Terminal;
@@ -19,6 +20,8 @@ pub fn reading(arguments: &ReadingArguments) -> Reading {
     reading.table.clone_from(&arguments.table);
     reading.one_trace = arguments.one_trace;
     reading.clocks.clone_from(&arguments.clock);
+    reading.spill = Some(Spill { scratch: Scratch::new(tempfile::tempfile), memory: arguments.memory });
+    reading.threads = std::thread::available_parallelism().map_or(1, usize::from);
     reading
 }
 
@@ -45,6 +48,7 @@ pub fn with_options<T>(
     options.guess_threads = arguments.guess_threads;
     options.engine = arguments.engine.into();
     options.threads = arguments.thread_count();
+    options.reading.threads = options.threads;
     options.keep_matches = keep_matches;
     if !arguments.rules.is_empty() {
         options.rules = Some(&load);

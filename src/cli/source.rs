@@ -79,7 +79,7 @@ pub fn submodel(
     })?)
 }
 
-/// The same with the patterns of names that a configuration has.
+/// The same, with names grouped as a configuration has it.
 pub fn submodel_grouped(
     files: &[PathBuf],
     (reading, reduce): (&ReadingArguments, &ReduceArguments),

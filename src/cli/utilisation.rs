@@ -1,4 +1,4 @@
-//! `--utilisation`: files that tell how busy processors were.
+//! `--utilisation`: files of metrics.
 
 use std::path::PathBuf;
 
@@ -11,8 +11,8 @@ use crate::cli::{Failure, input};
 /// Measured utilisation.
 #[derive(Clone, Debug, Default, Args)]
 pub struct UtilisationArguments {
-    /// How busy processors were while the traces were recorded, and how many cores they have: CSV, Prometheus text or query result, OTLP metrics; may be repeated
-    #[arg(id = "utilisation_files", long = "utilisation", visible_alias = "utilization", value_name = "FILE")]
+    /// How busy processors were while the traces were recorded, how many cores they have, and how many requests were served: CSV, Prometheus text or query result, OTLP metrics; may be repeated
+    #[arg(id = "utilisation_files", long = "utilisation", visible_aliases = ["utilization", "metrics"], value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// What values are where a file does not tell
     #[arg(

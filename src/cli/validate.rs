@@ -67,7 +67,7 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
         measured.push((traces.display().to_string(), submodel));
     }
     let progress = Progress::steps("validating", Some(measured.len() as u64));
-    for (name, submodel) in &measured {
+    for (name, submodel) in &mut measured {
         let configuration =
             if source.origins.is_some() { source.configuration.clone() } else { Configuration::default() };
         let configuration = source::with_defaults(configuration, submodel);

@@ -9,19 +9,22 @@ use dyelog::diagnostic::{Diagnostic, Place};
 use dyelog::pipeline::{self, FOLLOWED, Nearest, Verdict};
 use dyelog::query::{Answering, TraceFacts};
 use dyelog::report::explain::why_not as report;
-use dyelog::tlc::explain::why_not;
-use dyelog::trace::NodeName;
+use dyelog::tlc::explain::{Study, WhyNot, why_not};
+use dyelog::tlc::matcher::Relations;
+use dyelog::tlc::plan::TemplatePlan;
+use dyelog::trace::{NodeId, NodeName};
 use serde_json::{Value as Json, json};
 
 use crate::cli::args::{Form, OutputArguments, ReadingArguments};
 use crate::cli::exit::Exit;
 use crate::cli::fact::{self, is_rule_file};
+use crate::cli::message::{self, Asked};
 use crate::cli::output;
 use crate::cli::query::{Over, Unshown};
 use crate::cli::rules::pick;
 use crate::cli::study::{self, Missing, OperationArguments};
 use crate::cli::terminal::Terminal;
-use crate::cli::{Failure, Outcome, codes, input, rule_files};
+use crate::cli::{Failure, Outcome, codes, input, messages, rule_files};
 
 /// Arguments of `dyelog why-not`.
 #[derive(Debug, Args)]
@@ -30,6 +33,7 @@ use crate::cli::{Failure, Outcome, codes, input, rule_files};
     "by its label, thread and counter being enough" => "dyelog why-not forwarding 1,2 traces/rpc.angio",
     "why a fact does not hold: the nearest rule, its bindings and what fails" => "dyelog why-not examples/rules/calls.dl 'reaches(\"1,2\", \"1,1\")' traces/rpc.angio",
     "why no span is slow: of all operations, where rules come nearest" => "dyelog why-not examples/queries/slow.dl 'slow(_, 1)' traces/shop.otlp.jsonl",
+    "why a message is not the reply of a synchronous call" => "dyelog why-not sync traces/same/figure-3a.csv:7",
     "a span, by its identifier" => "dyelog why-not asynchronous f7ffa2fb5dfd04f3 traces/shop.otlp.jsonl",
 })]
 pub struct Arguments {
@@ -37,7 +41,7 @@ pub struct Arguments {
     #[arg(value_name = "TEMPLATE|FILE.dl")]
     template: String,
     /// The node: FILE:LINE, SCENARIO,THREAD,COUNTER or THREAD,COUNTER as in the native format, |TASK,COUNTER, or the identifier
-    /// of a span; behind a rule file a fact, with `_` for any value, nodes and spans in double quotes
+    /// of a span; a message as FILE:LINE; behind a rule file a fact, with `_` for any value, nodes and spans in double quotes
     #[arg(value_name = "NODE|FACT")]
     node: String,
     /// Trace files to look for it in; not needed where the node's name tells the file
@@ -70,10 +74,15 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     let name = NodeName::parse(&arguments.node);
     let files = study::traces(&arguments.traces, &name)?;
     input::check_stdin_once(files.iter().chain(&arguments.rules))?;
+    if messages::are_messages(&files, &arguments.reading)? {
+        let text = about_message(arguments, &name, &files, terminal)?;
+        output::write(&arguments.output, &text)?;
+        return Ok(Exit::Ok);
+    }
     let rules = pick::load(&arguments.rules, terminal)?;
     pick::template(&rules, &arguments.template)?;
-    let template = rules.plans().iter().position(|plan| *plan.name == *arguments.template);
-    let template = template.and_then(|number| u16::try_from(number).ok()).unwrap_or_default();
+    let is = |plan: &&TemplatePlan| *plan.name == *arguments.template;
+    let templates: Vec<u16> = (0..).zip(rules.plans()).filter(|(_, plan)| is(plan)).map(|(number, _)| number).collect();
     let look = terminal.look(&arguments.output);
     let run = arguments.operation.run.as_deref();
     let mut missing = Missing::default();
@@ -85,7 +94,7 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
             missing.saw(study, &name);
             return ControlFlow::Continue(());
         }
-        let answers: Vec<_> = nodes.iter().map(|&node| why_not(study, relations, template, node)).collect();
+        let answers: Vec<_> = nodes.iter().map(|&node| nearest(study, relations, &templates, node)).collect();
         answer = Some(match arguments.format {
             Form::Text => {
                 let parts: Vec<String> = answers.iter().map(|one| report::text(study, one, look)).collect();
@@ -98,6 +107,29 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     let Some(text) = answer else { return Err(missing.finding(&name, run, &quality).into()) };
     output::write(&arguments.output, &text)?;
     Ok(Exit::Ok)
+}
+
+/// Tells why a template on events does not take a message.
+fn about_message(
+    arguments: &Arguments,
+    name: &NodeName,
+    files: &[PathBuf],
+    terminal: &mut Terminal,
+) -> Result<String, Failure> {
+    let asked = Asked {
+        name,
+        files,
+        rules: &arguments.rules,
+        reading: &arguments.reading,
+        guess_threads: arguments.over.guess_threads,
+        run: arguments.operation.run.as_deref(),
+    };
+    let found = message::find(&asked, Some(&arguments.template), terminal)?;
+    let look = terminal.look(&arguments.output);
+    Ok(found.explained().zip(found.template).map_or_else(String::new, |(explained, template)| match arguments.format {
+        Form::Text => explained.why_not(template, look),
+        Form::Json => explained.why_not_json(template),
+    }))
 }
 
 /// Tells why a fact does not hold: of all operations by the one where rules come nearest.
@@ -161,4 +193,15 @@ fn about_fact(arguments: &Arguments, terminal: &mut Terminal) -> Result<String, 
         text.push_str(&format!("the nearest of the first {first}; in the others the fact does not hold either\n"));
     }
     Ok(text)
+}
+
+/// The answer of the one of a template's alternatives that comes nearest.
+fn nearest(study: &Study<'_>, relations: &dyn Relations, templates: &[u16], node: NodeId) -> WhyNot {
+    let rank = |answer: &WhyNot| {
+        let tries = answer.tries.iter().map(|one| (one.attempt.failure.is_none(), one.attempt.passed));
+        (answer.committed().is_some(), tries.max())
+    };
+    let answers = templates.iter().map(|template| why_not(study, relations, *template, node));
+    let nearest = answers.reduce(|best, next| if rank(&next) > rank(&best) { next } else { best });
+    nearest.expect("the template has a plan")
 }

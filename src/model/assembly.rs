@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
+use crate::diagnostic::quantity::counted;
 use crate::diagnostic::{Diagnostic, Place, Severity};
 use crate::lqn::submodel::{EntryIndex, EntryTotal, Interaction, RequestKind};
 use crate::lqn::{Body, EntryId, Forwarding, Model, Multiplicity, Processor, ProcessorId, Scheduling, Task, TaskId};
@@ -235,13 +236,17 @@ impl<'a> Assembly<'a> {
                 observed_response: customer.scenario_total.response.mean(),
                 clock_doubt: clocks::doubt(&customer.scenario_total),
                 observed_quantiles: quantiles(&customer.scenario_total.response, &customer.scenario_total.responses),
+                response_error: load::response_error(&customer.scenario_total),
                 observed_rate: load::observed_rate(&customer.scenario_total),
+                rate_error: load::rate_error(&customer.scenario_total),
                 customer: None,
                 first: Vec::new(),
                 members: customer.members.clone(),
             };
             if !origin.members.is_empty() {
-                origin.observed_quantiles.p95_interval = None; // operations are weighted: they are no longer so many samples
+                // Operations are weighted: they are no longer so many samples.
+                origin.observed_quantiles.p95_interval = None;
+                (origin.response_error, origin.rate_error) = (None, None);
             }
             match load {
                 Load::Closed { .. } => {
@@ -259,6 +264,7 @@ impl<'a> Assembly<'a> {
                 let total = self.parts.sub.entry(index);
                 self.forward(entry, total);
                 self.moved_waits(entry, total);
+                self.untimed_delays(entry, total);
                 self.body(entry, total);
             }
         }
@@ -392,6 +398,19 @@ impl<'a> Assembly<'a> {
             self.findings.push(Diagnostic::new(Severity::Note, codes::MOVED_WAIT, Place::Nowhere, message).with_note(
                 "forks and joins of a layered model lie in each other, so its responses are a little longer",
             ));
+        }
+    }
+
+    /// Says which delays the model lacks.
+    fn untimed_delays(&mut self, entry: EntryId, total: &EntryTotal) {
+        if total.untimed_delays > 0 {
+            let name = &self.model.entries[entry.index()].name;
+            let count = counted(total.untimed_delays, "delay");
+            let message = format!("{count} of entry `{name}` left out of the model: their length is not known");
+            let finding = Diagnostic::warning(codes::UNTIMED_DELAYS, Place::Nowhere, message)
+                .with_note("`addDelay` measures from the node before, of the same visit, up to the one that it names")
+                .with_hint("give the events times (`t=`), and name a node that another one of the visit comes before");
+            self.findings.push(finding);
         }
     }
 

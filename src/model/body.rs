@@ -147,10 +147,9 @@ pub fn pause(work: &WorkTotal, times: u64) -> f64 {
 /// The variance of that from one of so many invocations to another, square seconds.
 fn pause_variance(work: &WorkTotal, times: u64) -> f64 {
     let mean = pause(work, times);
-    let square = work.pauses.cv2().map_or(mean * mean, |cv2| {
-        let each = work.pauses.mean().unwrap_or(0.0);
-        (cv2 + 1.0) * each * each * work.pauses.count as f64 / times.max(1) as f64
-    });
+    let each = work.pauses.mean().unwrap_or(0.0);
+    let cv2 = work.pauses.cv2().unwrap_or(0.0);
+    let square = (cv2 + 1.0) * each * each * work.pauses.count as f64 / times.max(1) as f64;
     (square - mean * mean).max(0.0)
 }
 

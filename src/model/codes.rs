@@ -82,6 +82,8 @@ pub const FAILURES: Code = Code("M052");
 pub const SUMMED_UP: Code = Code("M053");
 /// Clocks count in steps that are no small part of what they measured.
 pub const COARSE_TIMES: Code = Code("M055");
+/// Delays that templates state and no time tells.
+pub const UNTIMED_DELAYS: Code = Code("M056");
 /// Entries whose work is not known, beside others whose times are recorded.
 pub const UNSEEN_WORK: Code = Code("M035");
 /// Parallel calls end sooner together than independent ones can, so that the model waits for some of them only.
@@ -100,6 +102,12 @@ pub const UTILISATION_RESOURCE: Code = Code("M062");
 pub const UTILISATION_TIME: Code = Code("M063");
 /// Demands follow from measured utilisation.
 pub const UTILISATION_USED: Code = Code("M064");
+/// Rates follow from counted requests.
+pub const REQUESTS_COUNTED: Code = Code("M065");
+/// Counted requests tell no rate, or contradict what else is known of sampling.
+pub const REQUESTS_DOUBTED: Code = Code("M066");
+/// Operations were kept for what they are, and are no random sample.
+pub const CHOSEN: Code = Code("M067");
 /// A model cannot be calibrated with these traces.
 pub const CALIBRATION: Code = Code("M070");
 /// Why a calibrated model is to be doubted.

@@ -9,8 +9,8 @@ use crate::model::demand::DemandSource;
 use crate::model::parts::{Customer, Parts};
 use crate::model::servers::Traced;
 use crate::model::{
-    EntryOrigin, Load, LoadReason, Origins, TaskOrigin, clocks, codes, deployment, fragments, load, network, outcomes,
-    stability, stationarity, weave,
+    EntryOrigin, Load, LoadReason, Origins, TaskOrigin, chosen, clocks, codes, deployment, fragments, load, network,
+    outcomes, stability, stationarity, weave,
 };
 
 /// Makes a complete model: the model itself, what there is to know about how it was made, and where its elements come from.
@@ -72,9 +72,15 @@ pub fn complete_as_traced(
         }
     };
     let loads = choose_loads(&parts, configuration, traced, &demands, &mut findings);
-    let built = Assembly::build(&parts, configuration, traced, &demands, &loads);
+    let mut built = Assembly::build(&parts, configuration, traced, &demands, &loads);
+    let busiest = traced.hosts().map(|(_, host)| host.utilization).fold(stability::busiest(&built.model), f64::max);
+    let doubt = fragments::doubt(&lost, &parts, busiest);
+    for scenario in &mut built.origins.scenarios {
+        scenario.response_error = scenario.response_error.map(|error| error.hypot(doubt));
+    }
     for customer in parts.customers.iter().filter(|customer| customer.members.is_empty()) {
         findings.extend(clocks::finding(&customer.scenario, &customer.scenario_total));
+        findings.extend(chosen::finding(&customer.scenario, &customer.scenario_total));
         findings.extend(stationarity::finding(&customer.scenario, &customer.scenario_total));
     }
     findings.extend(outcomes::note(&parts, sub, &built.model, &built.origins));
@@ -84,7 +90,7 @@ pub fn complete_as_traced(
     findings.extend(threads_note(&built, configuration));
     findings.extend(unseen_work(&built));
     findings.extend(outvoted(&built, sub));
-    findings.extend(fragments::note(&lost, &parts));
+    findings.extend(fragments::note(&lost, &parts, doubt));
     findings.extend(network::findings(&parts, configuration));
     findings.extend(crate::model::unused::entries(&built.model, configuration));
     findings.extend(built.findings);

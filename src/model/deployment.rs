@@ -142,7 +142,7 @@ impl Placing {
         let servers = (cores / 1000).max(1);
         settings.multiplicity = Some(Multiplicity::Finite(servers));
         let told = f64::from(cores) / 1000.0;
-        let less = if told < 1.0 { ", of which one server is made that is never slower" } else { "" };
+        let less = if told < 1.0 { ", modelled as one server, which is never slower" } else { "" };
         self.cores.push(format!("`{name}`: {told} cores{less}"));
     }
 
@@ -163,7 +163,7 @@ impl Placing {
         }
         settings.multiplicity = Some(Multiplicity::Finite(servers));
         let short = (each * 1000.0).round() / 1000.0;
-        let less = if each < 1.0 { ", of which one server is made that is never slower" } else { "" };
+        let less = if each < 1.0 { ", modelled as one server, which is never slower" } else { "" };
         self.counted.push(format!("`{name}`: {short} cores by {metric}{less}"));
     }
 

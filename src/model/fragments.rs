@@ -371,8 +371,28 @@ fn counted(entry: &EntryTotal) -> impl Iterator<Item = (EntryIndex, u64)> + '_ {
     entry.work.values().flat_map(|work| work.requests.iter().map(|((_, to), request)| (*to, request.count)))
 }
 
-/// Says that fragments make no load, and what rates may lack.
-pub fn note(lost: &LostBeginnings, parts: &Parts<'_>) -> Option<Diagnostic> {
+/// The busiest server that lost spans are reckoned with: beyond, a response may be anything.
+const BUSIEST: f64 = 0.95;
+
+/// By how much a predicted response may be off, as a part of it, where spans were lost and the busiest server is so busy. Demands and calls are known to as
+/// much as was lost, and queues grow by 1/(1 − busy) times that.
+pub fn doubt(lost: &LostBeginnings, parts: &Parts<'_>, busy: f64) -> f64 {
+    lost_part(lost, parts) / (1.0 - busy.clamp(0.0, BUSIEST))
+}
+
+/// The part of spans that was lost: by calls whose caller is gone, as far as these were not put together again, and by operations whose first span is.
+fn lost_part(lost: &LostBeginnings, parts: &Parts<'_>) -> f64 {
+    if lost.scenarios.is_empty() {
+        return 0.0;
+    }
+    let whole: u64 = parts.customers.iter().map(|own| own.scenario_total.operations).sum();
+    let first = lost.headless as f64 / (lost.headless + whole).max(1) as f64;
+    let Losses { spans, least, .. } = Losses::of(parts.sub, lost);
+    spans.max(least).max(first).min(MOST_LOST)
+}
+
+/// Says that fragments make no load, what rates may lack, and by how much a response may be off.
+pub fn note(lost: &LostBeginnings, parts: &Parts<'_>, doubt: f64) -> Option<Diagnostic> {
     let all: u64 = lost.scenarios.iter().map(|(_, count)| count).sum();
     if all == 0 {
         return None;
@@ -397,12 +417,13 @@ pub fn note(lost: &LostBeginnings, parts: &Parts<'_>) -> Option<Diagnostic> {
             short((percent * 10.0).round() / 10.0)
         ));
     }
-    let spans = Losses::of(parts.sub, lost).spans;
+    let spans = lost_part(lost, parts);
     if spans > 0.0 {
         finding = finding.with_note(format!(
-            "about {} of all spans were lost, as callers tell: calls and demands are put right by it, and are known to about as much; a response, where \
-             processors are busy, to a multiple of that",
-            percent(spans)
+            "about {} of all spans were lost: calls and demands are put right by it, and are known to about as much; responses to ± {}, since \
+             queues grow faster than demands",
+            percent(spans),
+            percent(doubt)
         ));
     }
     Some(finding.with_hint(

@@ -6,10 +6,11 @@ use std::fmt;
 use serde::Serialize;
 
 use crate::diagnostic::{Diagnostic, Place, Severity};
+use crate::lqn::sketch::NORMAL;
 use crate::lqn::starts::Stretch;
 use crate::lqn::submodel::{ScenarioTotal, Undated};
 use crate::model::stability::Overload;
-use crate::model::{clocks, codes};
+use crate::model::{clocks, codes, stationarity};
 
 /// The fewest operations from which a rate is estimated.
 const ENOUGH: u64 = 10;
@@ -19,6 +20,8 @@ const PAUSE: f64 = 100.0;
 /// A thread with at most so many operations on average is taken for an arrival, not for one of a fixed number of customers: sessions of
 /// so few arrive as if each operation did (Schroeder, Wierman and Harchol-Balter, Open versus closed, 2006).
 const SESSION: u64 = 5;
+/// The fewest stretches of time whose means tell how far these stray.
+const STRETCHES: usize = 16;
 /// The most recordings that are shown.
 const SHOWN: usize = 5;
 
@@ -161,6 +164,36 @@ pub fn observed_rate(total: &ScenarioTotal) -> Option<f64> {
     (seconds > 0.0 && total.operations >= ENOUGH).then(|| weight(total) * intervals as f64 / seconds)
 }
 
+/// The 95 % interval of an observed rate, as a part of it to both sides: that of a Poisson process, wider where starts come in bursts.
+pub fn rate_error(total: &ScenarioTotal) -> Option<f64> {
+    observed_rate(total)?;
+    let bursts = if recorded_at_once(total) { stationarity::dispersion(total) } else { 1.0 };
+    Some(NORMAL * (bursts / total.operations as f64).sqrt())
+}
+
+/// The 95 % interval of the mean response, as a part of it to both sides: that of independent ones, or where it is wider that of stretches of time, within which
+/// responses depend on each other.
+pub fn response_error(total: &ScenarioTotal) -> Option<f64> {
+    let (cv2, mean) = (total.response.cv2()?, total.response.mean().filter(|mean| *mean > 0.0)?);
+    let count = total.response.count as f64;
+    let independent = cv2 / (count - 1.0);
+    let filled: Vec<(f64, f64)> = total
+        .starts
+        .cells()
+        .iter()
+        .filter(|cell| cell.response.count > 0)
+        .map(|cell| (cell.response.count as f64, cell.response.sum.as_f64()))
+        .collect();
+    let of_stretches = if filled.len() >= STRETCHES && recorded_at_once(total) {
+        let squares: f64 = filled.iter().map(|(own, sum)| (sum - own * mean).powi(2)).sum();
+        let stretches = filled.len() as f64;
+        squares * stretches / (stretches - 1.0) / (count * mean).powi(2)
+    } else {
+        0.0
+    };
+    Some(NORMAL * independent.max(of_stretches).sqrt())
+}
+
 /// How many operations a traced one stands for on average: those that were not sampled, and those whose first span was lost. One whose
 /// sampling is not known stands for itself.
 pub fn weight(total: &ScenarioTotal) -> f64 {
@@ -184,9 +217,15 @@ fn kept(total: &ScenarioTotal) -> Option<f64> {
     total.ids.probability().filter(|_| total.sampled.operations == 0 && nearly_all)
 }
 
+/// How many operations one stands for by what spans tell of all of them; `None` where they do not.
+pub fn told_weight(total: &ScenarioTotal) -> Option<f64> {
+    let all_recorded = total.sampled.operations == total.operations && total.operations > 0;
+    (all_recorded || kept(total).is_some()).then(|| sampled_weight(total))
+}
+
 /// What is known of the sampling behind a rate. Of traces that are no spans nothing is sampled.
 fn sampling_note(total: &ScenarioTotal) -> Option<String> {
-    if total.ids.count == 0 && total.sampled.operations == 0 {
+    if total.ids.count == 0 && total.sampled.operations == 0 && total.chosen == 0 {
         return None;
     }
     let weight = sampled_weight(total);
@@ -291,6 +330,12 @@ fn recordings(total: &ScenarioTotal) -> Option<Vec<Stretch>> {
     Some(found)
 }
 
+/// The stretches of time in which a scenario was recorded, in seconds; none where clocks tell no date.
+pub fn recorded_windows(total: &ScenarioTotal) -> Vec<(f64, f64)> {
+    let known = several_undated(total).is_none().then(|| recordings(total)).flatten().unwrap_or_default();
+    known.iter().map(|own| (own.first as f64 * 1e-9, own.last as f64 * 1e-9)).collect()
+}
+
 /// Whether all of a scenario was recorded without long pauses, by a clock.
 pub fn recorded_at_once(total: &ScenarioTotal) -> bool {
     several_undated(total).is_none() && recordings(total).is_some_and(|recordings| recordings.len() == 1)
@@ -338,7 +383,7 @@ pub fn observed_note(scenario: &str, rate: f64, total: &ScenarioTotal) -> Diagno
         "{} operations were seen to start within {} s, so that the rate is known to ± {} % (95 % interval)",
         total.operations,
         short(window),
-        short((196.0 / (total.operations as f64).sqrt() * 10.0).round() / 10.0)
+        short((rate_error(total).unwrap_or_default() * 1000.0).round() / 10.0)
     ));
     let told = match sampling_note(total) {
         Some(sampling) => told.with_note(sampling),

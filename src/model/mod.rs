@@ -6,6 +6,7 @@
 
 mod assembly;
 mod body;
+mod chosen;
 mod clocks;
 pub mod codes;
 mod complete;
@@ -25,6 +26,7 @@ pub mod parameter;
 mod parts;
 mod profile;
 mod replicas;
+pub mod requests;
 mod servers;
 mod stability;
 mod starter;

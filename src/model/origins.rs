@@ -39,8 +39,12 @@ pub struct ScenarioOrigin {
     pub clock_doubt: f64,
     /// Quantiles of the same, where the traces were kept with them.
     pub observed_quantiles: Quantiles,
+    /// The 95 % interval of that mean, as a part of it to both sides, and the doubt of lost spans.
+    pub response_error: Option<f64>,
     /// Operations that were seen to start per second.
     pub observed_rate: Option<f64>,
+    /// The 95 % interval of that rate, as a part of it to both sides.
+    pub rate_error: Option<f64>,
     /// The reference task, under a closed load.
     pub customer: Option<TaskId>,
     /// Synchronous requests per operation to the first entries, under an open load.

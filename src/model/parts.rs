@@ -148,7 +148,7 @@ fn not_the_customer(customer: &Customer, task: &PlacedName, why: &str) -> Diagno
 }
 
 /// The scenario whose customer an entry is.
-fn scenario_of(sub: &SubModel, entry: &EntryTotal) -> String {
+pub(super) fn scenario_of(sub: &SubModel, entry: &EntryTotal) -> String {
     let named = [entry.service, entry.task].into_iter().find(|name| sub.scenarios.contains_key(name));
     match (named, entry.witnesses.first()) {
         (Some(name), _) => sub.names.text(name).to_owned(),

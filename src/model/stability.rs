@@ -42,6 +42,13 @@ pub fn check(model: &Model, rates: &[(EntryId, f64)]) -> Result<(), Overload> {
     Err(Overload { element: Some(element), utilization: tightest.utilization })
 }
 
+/// How busy the busiest processor or task is under open arrivals, per server; 0 where there are none.
+pub fn busiest(model: &Model) -> f64 {
+    let analysis = OperationalAnalysis::new(model, MOST_STEPS).ok();
+    let rooms = analysis.map(|analysis| AsymptoticBounds::new(analysis).rooms()).unwrap_or_default();
+    rooms.first().map_or(0.0, |room| room.utilization)
+}
+
 /// Entries that call or forward to each other in a circle, if there is one.
 pub fn circle(model: &Model) -> Option<Vec<EntryId>> {
     let errors = OperationalAnalysis::new(model, MOST_STEPS).err()?;

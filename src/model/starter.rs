@@ -18,7 +18,9 @@ const THINK_TIME: f64 = 1.0;
 
 /// Writes a commented configuration for a model that was completed without one. Read back, it gives no warning and leaves
 /// the model as it is, but for rates, which have four digits.
-pub fn starter(sub: &SubModel, model: &Model, origins: &Origins) -> String {
+///
+/// A configuration gives no more than what metrics tell, which stands in no file.
+pub fn starter(sub: &SubModel, configuration: &Configuration, model: &Model, origins: &Origins) -> String {
     let mut text = String::from(
         "# What traces cannot tell. Every setting here is the one that is taken where there is none: change what you know\n\
          # better, and leave out what you do not.\n",
@@ -38,8 +40,8 @@ pub fn starter(sub: &SubModel, model: &Model, origins: &Origins) -> String {
         );
     }
     text.push_str("\n# Tasks: where they run, and how many requests they serve at once.\n");
-    let (placed, _) = deployment::placed(sub, &Configuration::default());
-    let found = crate::model::traced(sub, &Configuration::default());
+    let (placed, _) = deployment::placed(sub, configuration);
+    let found = crate::model::traced(sub, configuration);
     let found: BTreeMap<&String, &Host> = found.hosts().collect();
     let mut processors: BTreeMap<&str, &Task> = BTreeMap::new();
     let mut tasks: BTreeSet<&str> = BTreeSet::new();
@@ -62,7 +64,9 @@ pub fn starter(sub: &SubModel, model: &Model, origins: &Origins) -> String {
     for (name, task) in &processors {
         let own = &model.processors[task.processor.index()];
         let source = match (placed.processors.get(*name), found.get(&(*name).to_owned())) {
-            (Some(told), _) if told.multiplicity.is_some() => "    # cores, as resources of spans tell them".to_owned(),
+            (Some(told), _) if told.multiplicity.is_some() => {
+                "    # cores, as resources of spans or metrics tell them".to_owned()
+            }
             (_, Some(host)) => format!("    # found from how long work took beside other work: {}", host.described()),
             (_, None) => String::new(),
         };

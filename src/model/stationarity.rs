@@ -277,6 +277,16 @@ fn change(cells: &[(f64, f64)], far: f64, lengths: &[usize]) -> Option<Change> {
     (strays > far && differs).then_some(change)
 }
 
+/// How many times as much numbers of starts vary as those of independent arrivals; 1 where it is no more than by chance.
+pub fn dispersion(total: &ScenarioTotal) -> f64 {
+    let cells = total.starts.cells();
+    if cells.len() < FEWEST.0 {
+        return 1.0;
+    }
+    let (index, deviation) = Grid::of(cells, total.starts.shift()).dispersion().unwrap_or((1.0, 0.0));
+    if index > 1.0 + 2.0 * deviation { index } else { 1.0 }
+}
+
 /// Starts in stretches of equal length, without those at both ends, which are not whole.
 struct Grid {
     /// Of a stretch, seconds.
@@ -308,18 +318,22 @@ impl Grid {
         Some(Change { at: change.at + 1, before: change.before / self.length, after: change.after / self.length })
     }
 
-    /// How many times as much counts vary as those of independent arrivals.
-    fn bursts(&self) -> Option<f64> {
+    /// The index of dispersion of counts, and the standard deviation of that of independent arrivals, for which it is 1.
+    fn dispersion(&self) -> Option<(f64, f64)> {
         let count = self.counts.len() as f64;
         let mean = self.counts.iter().sum::<f64>() / count;
-        if count < FEWEST.0 as f64 || mean < 5.0 {
+        if count < FEWEST.0 as f64 || mean <= 0.0 {
             return None;
         }
         let variance = self.counts.iter().map(|own| (own - mean).powi(2)).sum::<f64>() / (count - 1.0);
-        let index = variance / mean;
-        // The index of dispersion of independent arrivals is 1, with this deviation.
-        let deviation = (2.0 / (count - 1.0)).sqrt();
-        (index > BURSTS && index > 1.0 + 5.0 * deviation).then_some(index)
+        Some((variance / mean, (2.0 / (count - 1.0)).sqrt()))
+    }
+
+    /// How many times as much counts vary as those of independent arrivals.
+    fn bursts(&self) -> Option<f64> {
+        let (index, deviation) = self.dispersion()?;
+        let mean = self.counts.iter().sum::<f64>() / self.counts.len() as f64;
+        (mean >= 5.0 && index > BURSTS && index > 1.0 + 5.0 * deviation).then_some(index)
     }
 }
 

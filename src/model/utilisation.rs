@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::diagnostic::{Diagnostic, Diagnostics, Place, Severity, similar};
 use crate::lqn::submodel::{Interaction, SubModel};
 use crate::model::config::Configuration;
+use crate::model::requests::Requests;
 use crate::model::{codes, deployment, load};
 
 /// Values of one metric of one resource over time.
@@ -38,13 +39,15 @@ pub struct Capacity {
     pub is_limit: bool,
 }
 
-/// What files of metrics tell of processors.
+/// What files of metrics tell.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Metrics {
     /// How busy they were.
     pub series: Vec<Series>,
     /// How many cores they have.
     pub cores: Vec<Capacity>,
+    /// How many requests services served.
+    pub requests: Vec<Requests>,
 }
 
 /// How many cores processors have by metrics, those of all copies together, and which metric says so.
@@ -240,7 +243,7 @@ fn matched<'s>(
 }
 
 /// The processor that a resource is: of its name, or the deployment that a pod is of.
-fn processor_of<'p>(resource: &str, processors: &'p BTreeSet<String>) -> Option<&'p String> {
+pub(super) fn processor_of<'p>(resource: &str, processors: &'p BTreeSet<String>) -> Option<&'p String> {
     let same = |name: &&String| name.eq_ignore_ascii_case(resource);
     let pod = |name: &&String| {
         let rest = resource.strip_prefix(name.as_str()).and_then(|rest| rest.strip_prefix('-'));

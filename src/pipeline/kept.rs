@@ -65,7 +65,7 @@ impl Joining {
 
     /// Whether there is nothing in it.
     pub fn is_empty(&self) -> bool {
-        self.submodel.entries().is_empty() && self.submodel.scenarios.is_empty() && self.submodel.set_aside == 0
+        self.submodel.is_empty()
     }
 
     /// Whether one of them keeps more spans than are to be kept.
@@ -75,7 +75,7 @@ impl Joining {
 
     /// Whether nothing was summed up for good.
     pub fn is_open(&self) -> bool {
-        self.closed.entries().is_empty() && self.closed.scenarios.is_empty() && self.closed.set_aside == 0
+        self.closed.is_empty()
     }
 
     /// Whether names of operations are to be grouped otherwise than they were.
@@ -191,7 +191,7 @@ fn tell_late(file: &Arc<str>, other: &str, count: f64, both: bool, listener: &mu
     }
     let place = Place::File { file: Arc::clone(file) };
     let what = if both { "summed up there, too" } else { "in spans that came later" };
-    let message = format!("of about {count:.0} of its operations `{other}` has more, {what}");
+    let message = format!("`{other}` has more of about {count:.0} of its operations, {what}");
     let finding = Diagnostic::warning(model::codes::SUMMED_UP, place, message)
         .with_note("both count: as parts of operations, or twice")
         .with_hint("a greater `--keep-spans` keeps the spans of both until they are joined");
@@ -211,29 +211,34 @@ pub struct Division {
 }
 
 /// Decides what is kept of a recording: all of it, or, where that is too much, what lacks spans.
+///
+/// # Errors
+/// Where spans that wait on disk cannot be read.
 pub fn divide(
-    recording: &Recording,
+    recording: &mut Recording,
     most: usize,
     made: &Made,
     names: &TraceNames,
     listener: &mut dyn Listener,
-) -> Division {
+) -> Result<Division, Diagnostics> {
     let most_bytes = most.saturating_mul(BYTES).saturating_add(NAMES);
-    let kept = |part: &Recording| {
-        (part.len() <= most)
-            .then(|| part.encoded(&names.names))
-            .filter(|(_, bytes)| bytes.len() <= most_bytes)
-            .map(|(spans, recording)| Kept { made: made.clone(), spans, recording, ..Kept::default() })
+    let kept = |part: &mut Recording| {
+        if part.len() > most {
+            return Ok(None);
+        }
+        let (spans, recording) = part.encoded(&names.names)?;
+        let fits = recording.len() <= most_bytes;
+        Ok::<_, Diagnostics>(fits.then(|| Kept { made: made.clone(), spans, recording, ..Kept::default() }))
     };
-    if let Some(kept) = kept(recording) {
-        return Division { kept, waiting: None };
+    if let Some(kept) = kept(recording)? {
+        return Ok(Division { kept, waiting: None });
     }
-    let mut waiting = recording.waiting(most);
-    let mut found = kept(&waiting.recording);
+    let mut waiting = recording.waiting(most)?;
+    let mut found = kept(&mut waiting.recording)?;
     if found.is_none() {
         // Their names are too long.
-        waiting = recording.waiting(0);
-        found = kept(&waiting.recording);
+        waiting = recording.waiting(0)?;
+        found = kept(&mut waiting.recording)?;
     }
     let kept = found.unwrap_or_else(|| Kept { made: made.clone(), ..Kept::default() });
     if most > 0 {
@@ -252,5 +257,5 @@ pub fn divide(
         listener.findings(&[finding]);
     }
     let closed_traces = Sample::of(std::mem::take(&mut waiting.others).into_iter());
-    Division { kept: Kept { closed_traces, ..kept }, waiting: Some(waiting) }
+    Ok(Division { kept: Kept { closed_traces, ..kept }, waiting: Some(waiting) })
 }

@@ -36,11 +36,11 @@ pub type First = Option<Result<OpenTrace<'static>, Diagnostics>>;
 pub struct Messages {
     /// A trace each, of one or more inputs.
     traces: Vec<Vec<Box<dyn Source>>>,
-    names: TraceNames,
+    pub(super) names: TraceNames,
     report: ReadReport,
     progress: Arc<dyn Meter>,
     /// Whether tasks are services, which serve several requests at once.
-    services: bool,
+    pub(super) services: bool,
     files: Vec<String>,
     clocks: Vec<Correction>,
 }
@@ -169,7 +169,7 @@ impl Messages {
 
     /// Reads each trace into a sink of its own, which is given back with the names of its tasks and what the guess of threads found,
     /// where threads are guessed. Gives the names of all threads then.
-    fn each<S: StepSink>(
+    pub(super) fn each<S: StepSink>(
         &mut self,
         guess: bool,
         make: impl Fn(Vec<Arc<str>>) -> S,
@@ -289,6 +289,7 @@ pub fn reduce(
         ..same::Options::default()
     };
     let rules = options.event_rules.map_or_else(|| Ok(same::Rules::shipped()), |load| load(listener))?;
+    listener.findings(rules.warnings());
     let mut analysis = Analysis::default();
     let threads = messages.each(
         services,

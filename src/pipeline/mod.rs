@@ -9,6 +9,7 @@
 
 pub mod codes;
 mod exchanges;
+mod explained;
 mod facts;
 mod impact;
 mod input;
@@ -26,6 +27,7 @@ mod source;
 mod submodels;
 mod utilisation;
 
+pub use explained::SoughtMessage;
 pub use facts::{AskedFact, Unnamed, parse_fact};
 pub use impact::{Impact, impact};
 pub use input::{HEAD, Input, Reader, read_text};
@@ -39,7 +41,7 @@ pub use reduce::{Interactions, Reduced, SHOWN, Samples, count, reduce, tell_qual
 pub use rule_findings::{about_given, about_the_users, of_given};
 pub use solution::Solution;
 pub use source::{
-    Given, Named, Questioned, Source, Summed, configuration, given, grouped, is_model, measured, model, subjects,
-    submodel, with_defaults,
+    Given, Named, Questioned, Source, Summed, configuration, given, grouped, is_model, measured, model, model_of,
+    subjects, submodel, with_defaults,
 };
 pub use utilisation::{Exposed, Measure, ValueUnit, exposition, measure, read_utilisation};

@@ -8,10 +8,11 @@ use crate::pipeline::input::Input;
 use crate::pipeline::listener::Meter;
 use crate::pipeline::messages::{First, open_one};
 use crate::pipeline::options::Reading;
+use crate::trace::spans::TakeSpans;
 use crate::trace::spans::model::Spans;
 use crate::trace::spans::recording::Recording;
 use crate::trace::spans::write;
-use crate::trace::{self, Operation, ReadReport, Sink, TraceNames, Traces, Wanted, codes};
+use crate::trace::{self, Operation, ReadReport, Sink, TraceNames, Traces, codes};
 
 /// The inputs that are traces or were named, and those that were found and are no traces.
 pub(super) fn sifted(inputs: &[Input], reading: &Reading) -> (Vec<Input>, Vec<Input>) {
@@ -51,14 +52,32 @@ pub fn read_operations(
     names: &mut TraceNames,
     sink: &mut dyn Sink,
 ) -> Result<ReadReport, Diagnostics> {
-    let traces = Traces::new(&reading.options(), sink);
+    read_operations_after((inputs, first), reading, progress, Vec::new(), names, sink)
+}
+
+/// The same together with spans that were read before.
+///
+/// # Errors
+/// As [`read_operations`].
+pub(super) fn read_operations_after(
+    (inputs, first): (&[Input], First),
+    reading: &Reading,
+    progress: &Arc<dyn Meter>,
+    before: Vec<Spans>,
+    names: &mut TraceNames,
+    sink: &mut dyn Sink,
+) -> Result<ReadReport, Diagnostics> {
+    let mut traces = Traces::new(&reading.options(), sink);
+    for spans in before {
+        traces.append(spans, names);
+    }
     let finish = |traces: Traces<'static>, names: &mut _, sink: &mut dyn Sink| {
         traces.finish(names, sink).map(|report| ((), report))
     };
     read_all((inputs, first), reading, progress, traces, names, sink, finish).map(|((), report)| report)
 }
 
-/// Gives out operations of what is no span, and all spans as they were recorded, together with those that were read before.
+/// Gives out operations of what is no span. Keeps all spans as they were recorded, in memory or on disk, after those that were read before.
 ///
 /// # Errors
 /// As [`read_operations`].
@@ -70,9 +89,9 @@ pub(super) fn read_recording(
     names: &mut TraceNames,
     sink: &mut dyn Sink,
 ) -> Result<(Recording, ReadReport), Diagnostics> {
-    let mut traces = Traces::new(&reading.options(), sink);
+    let mut traces = Traces::as_recorded(&reading.options(), sink.wanted());
     for spans in before {
-        traces.append(spans);
+        traces.append(spans, names);
     }
     read_all((inputs, first), reading, progress, traces, names, sink, Traces::recording)
 }
@@ -104,7 +123,8 @@ fn read_all<T>(
     }
 }
 
-/// Reads the spans of traces as they were recorded, before anything is made of them, with all that can be kept of them.
+/// Gives on the spans of traces as they were recorded, before anything is made of them, with all that can be kept of them: as they come, or in
+/// whole traces.
 ///
 /// # Errors
 /// All that keeps any of the traces from being read; traces that have no spans.
@@ -113,10 +133,11 @@ pub fn read_spans(
     mut first: First,
     reading: &Reading,
     progress: &Arc<dyn Meter>,
-    names: &mut TraceNames,
-) -> Result<(Spans, ReadReport), Diagnostics> {
-    let mut sink = Recorded;
-    let mut traces = Traces::new(&reading.options(), &sink);
+    by_trace: bool,
+    take: &mut TakeSpans<'_>,
+) -> Result<ReadReport, Diagnostics> {
+    let (mut names, mut none) = (TraceNames::new(), |_: &TraceNames, _: Operation| ControlFlow::Continue(()));
+    let mut traces = Traces::passing(&reading.options(), Arc::new(write::wanted()), by_trace, Box::new(take));
     let (inputs, left) = sifted(inputs, reading);
     Diagnostics::gather(inputs.iter().map(|input| {
         let open = first.take().unwrap_or_else(|| open_one(input, None, reading, progress))?;
@@ -127,22 +148,9 @@ pub fn read_spans(
                 .with_hint("a trace of events is written as `angio` or `angio-jsonl`")
                 .into());
         }
-        traces.take(open, names, &mut sink)
+        traces.take(open, &mut names, &mut none)
     }))?;
-    let (spans, mut report) = traces.spans(names)?;
+    let mut report = traces.pass(&mut names)?;
     count_left_out(&mut report, &left);
-    Ok((spans, report))
-}
-
-/// Wants all there is of spans, and no operations.
-struct Recorded;
-
-impl Sink for Recorded {
-    fn operation(&mut self, _: &TraceNames, _: Operation) -> ControlFlow<()> {
-        ControlFlow::Continue(())
-    }
-
-    fn wanted(&self) -> Arc<Wanted> {
-        Arc::new(write::wanted())
-    }
+    Ok(report)
 }

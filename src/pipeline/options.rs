@@ -10,7 +10,7 @@ use crate::pipeline::listener::Listener;
 use crate::same;
 use crate::tlc::{EngineKind, EntryMerge, Rules};
 use crate::trace::messages::clocks::Correction;
-use crate::trace::spans::{Grouping, TableMapping};
+use crate::trace::spans::{Grouping, Spill, TableMapping};
 use crate::trace::{Format, ReadOptions};
 
 /// How traces are read.
@@ -27,6 +27,10 @@ pub struct Reading {
     pub grouping: Grouping,
     /// Tables of spans: what their columns mean; where it is not given, their names tell.
     pub table: Option<Arc<TableMapping>>,
+    /// Spans: where they go that are more than memory is to hold; where it is not given, memory holds all.
+    pub spill: Option<Spill>,
+    /// How many threads may read. The result does not depend on it; 0 stands for 1.
+    pub threads: usize,
     /// Messages: whether the inputs are parts of one trace, recorded on several machines.
     pub one_trace: bool,
     /// Messages: what is added to the times of inputs and tasks.
@@ -42,6 +46,8 @@ impl Reading {
             sampling: self.sampling,
             grouping: self.grouping.clone(),
             table: self.table.clone(),
+            spill: self.spill.clone(),
+            threads: self.threads,
         }
     }
 }

@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::lqn::saved::{Kept, Made};
+use crate::lqn::submodel::SubModel;
 use crate::names::Names;
 use crate::pipeline::input::{Input, Reader};
 use crate::pipeline::kept::{Division, Joining, divide};
 use crate::pipeline::listener::{Listener, Meter};
 use crate::pipeline::messages::{self, First, Opened};
-use crate::pipeline::operations::read_recording;
+use crate::pipeline::operations::{read_operations_after, read_recording};
 use crate::pipeline::options::{Analysis, Keep, Options};
 use crate::pipeline::rule_findings::about_the_users;
 use crate::same::Record;
@@ -196,9 +197,16 @@ pub fn join(joining: Joining, options: &Options, listener: &mut dyn Listener) ->
     let is_open = joining.is_open();
     let (submodel, kept) = joining.only();
     let kept = kept.filter(|_| options.keep_spans.is_some());
-    let reduction = Reduction { submodel, ..Reduction::default() };
-    let merge = options.merge.label().to_owned();
-    Ok(Reduced { reduction, reading: ReadReport::default(), merge, samples: None, interactions: None, kept, is_open })
+    Ok(Reduced { kept, is_open, ..Reduced::of(submodel, options.merge.label()) })
+}
+
+impl Reduced {
+    /// A sub-model that is at hand, whose entries something told apart.
+    pub(super) fn of(submodel: SubModel, merge: &str) -> Self {
+        let reduction = Reduction { submodel, ..Reduction::default() };
+        let (reading, merge) = (ReadReport::default(), merge.to_owned());
+        Self { reduction, reading, merge, samples: None, interactions: None, kept: None, is_open: false }
+    }
 }
 
 /// Reduces traces together with the spans that sub-models keep.
@@ -219,23 +227,21 @@ fn reduce_recording(
         let (inputs, reading) = ((inputs, first), &options.reading);
         let before = before.into_iter().map(|(_, spans)| spans).collect();
         let Some(most) = options.keep_spans else {
-            let (recording, mut report) = read_recording(inputs, reading, progress, before, names, watch)?;
-            report.merge(recording.operations(names, watch));
-            return Ok(report);
+            return read_operations_after(inputs, reading, progress, before, names, watch);
         };
         let closed = Reducer::new(rules, reduce_options(options));
         let mut both = Both { watch, closed, native: true, waiting: None };
-        let (recording, mut report) = read_recording(inputs, reading, progress, before, names, &mut both)?;
+        let (mut recording, mut report) = read_recording(inputs, reading, progress, before, names, &mut both)?;
         if recording.is_empty() {
             return Ok(report);
         }
         let made = Made { rules: rules.digest(), group: reading.grouping.patterns(), sampling: reading.sampling };
-        let Division { kept: mut own, waiting } = divide(&recording, most, &made, names, listener);
+        let Division { kept: mut own, waiting } = divide(&mut recording, most, &made, names, listener)?;
         report.merge(if waiting.is_some() {
             both.waiting = waiting;
-            recording.operations(names, &mut both)
+            recording.operations(names, &mut both)?
         } else {
-            recording.operations(names, both.watch)
+            recording.operations(names, both.watch)?
         });
         own.closed = both.closed.finish(names).map(|reduction| reduction.submodel).unwrap_or_default();
         own.closed.concurrent |= !both.native;

@@ -7,6 +7,7 @@ use crate::lqn::saved::Kept;
 use crate::lqn::submodel::{EntryMerge, SubModel};
 use crate::lqn::{self, EntryId, Language, Loaded, Model, Multiplicity, Places, lint, saved};
 use crate::model::parameter::Subject;
+use crate::model::requests;
 use crate::model::stationarity::{SteadyPart, steady_part};
 use crate::model::utilisation::{self, Metrics};
 use crate::model::{Configuration, Explained, Origins};
@@ -120,6 +121,19 @@ pub fn model(
     complete(reduced, configuration, &options.utilisation, listener)
 }
 
+/// Makes a model of a sub-model that is at hand, whose entries `merge` tells apart, without a configuration.
+///
+/// # Errors
+/// All that keeps the model from being made.
+pub fn model_of(
+    submodel: SubModel,
+    merge: &str,
+    utilisation: &Metrics,
+    listener: &mut dyn Listener,
+) -> Result<Source, Diagnostics> {
+    complete(Reduced::of(submodel, merge), Configuration::default(), utilisation, listener)
+}
+
 /// Makes a model of what traces came to; tells what there is to say about it.
 pub(super) fn complete(
     reduced: Reduced,
@@ -127,8 +141,9 @@ pub(super) fn complete(
     utilisation: &Metrics,
     listener: &mut dyn Listener,
 ) -> Result<Source, Diagnostics> {
+    let mut reduced = reduced;
     let configuration = with_defaults(configuration, &reduced.reduction.submodel);
-    let configuration = measured(utilisation, &reduced.reduction.submodel, configuration, listener)?;
+    let configuration = measured(utilisation, &mut reduced.reduction.submodel, configuration, listener)?;
     let (model, findings, origins) = crate::model::complete(&reduced.reduction.submodel, &configuration)?;
     tell(&findings, listener);
     Ok(Source {
@@ -141,17 +156,18 @@ pub(super) fn complete(
     })
 }
 
-/// The configuration with what metrics tell of its processors: how many cores they have, and how busy they were while the traces were recorded. Tells what there is
-/// to say about it.
+/// The configuration with what metrics tell of its processors: how many cores they have, and how busy they were while the traces were recorded. Operations of the
+/// sub-model stand for as many as metrics counted. Tells what there is to say about it.
 ///
 /// # Errors
 /// As [`utilisation::measured`].
 pub fn measured(
     metrics: &Metrics,
-    sub: &SubModel,
+    sub: &mut SubModel,
     mut configuration: Configuration,
     listener: &mut dyn Listener,
 ) -> Result<Configuration, Diagnostics> {
+    listener.findings(&requests::weigh(&metrics.requests, sub));
     configuration.cores = utilisation::cores(&metrics.cores, sub, &configuration);
     let (busy, findings) = utilisation::measured(&metrics.series, sub, &configuration)?;
     listener.findings(&findings);
@@ -216,10 +232,10 @@ pub fn subjects(
                 Questioned { subject: Subject::of_model(model), places: Some(places) }
             }
             Found::SubModel(reduced) => {
-                let sub = steady(*reduced, files, options, &settings, listener)?.reduction.submodel;
+                let mut sub = steady(*reduced, files, options, &settings, listener)?.reduction.submodel;
                 // A task of the native format is one sequential flow of control.
                 let sequential = !sub.concurrent;
-                let own = measured(&options.utilisation, &sub, settings.clone(), listener)?;
+                let own = measured(&options.utilisation, &mut sub, settings.clone(), listener)?;
                 let subject = Subject::of_measured_traces(sub, &file, &text, sequential, own.measured, own.cores)?;
                 tell(&subject.base().findings, listener);
                 Questioned { subject, places: None }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::diagnostic::quantity::number;
+use crate::diagnostic::quantity::{in_ms, number, time};
 use crate::lqn::Model;
 use crate::report::json::pretty;
 use crate::report::look::Look;
@@ -21,9 +21,9 @@ pub fn text(model: &Model, found: &Bottlenecks, look: Look) -> String {
     for source in &found.sources {
         let name = names::source(model, source.task);
         text.push_str(&format!(
-            "{name}: response {} s without queueing, think time {} s",
-            number(source.response),
-            number(source.think_time)
+            "{name}: response {} without queueing, think time {}",
+            time(source.response),
+            time(source.think_time)
         ));
         if let (Some(limit), Some(customers)) = (source.limits.first(), source.saturation_point()) {
             text.push_str(&format!(
@@ -39,9 +39,9 @@ pub fn text(model: &Model, found: &Bottlenecks, look: Look) -> String {
     for source in &found.arrivals {
         let name = &model.entries[source.entry.index()].name;
         text.push_str(&format!(
-            "{name}: {}/s arrive, response {} s without queueing",
+            "{name}: {}/s arrive, response {} without queueing",
             number(source.rate),
-            number(source.response)
+            time(source.response)
         ));
         if let Some(limit) = source.limits.first() {
             text.push_str(&format!(
@@ -109,12 +109,12 @@ pub fn text(model: &Model, found: &Bottlenecks, look: Look) -> String {
 
 /// What bounds a load by itself.
 fn bounds(model: &Model, limits: &[Limit], per: &str, look: Look) -> String {
-    let busy = format!(">BUSY {per} (s)");
+    let busy = format!(">BUSY {per} (ms)");
     let mut table = Table::new(&["BOUND BY", &busy, ">SERVERS", ">AT MOST (1/s)"]);
     for limit in limits.iter().take(SHOWN) {
         table.row(vec![
             words(model, limit.resource),
-            number(limit.seconds),
+            in_ms(limit.seconds),
             number(limit.servers),
             number(limit.throughput()),
         ]);

@@ -72,7 +72,7 @@ fn words(record: &Record, names: &TraceNames) -> [String; 5] {
 }
 
 /// `name.eo`.
-fn occurrence(one: Occurrence, names: &TraceNames) -> String {
+pub(super) fn occurrence(one: Occurrence, names: &TraceNames) -> String {
     let task = names.task(one.task);
     let name = names.names.text(task.name);
     if task.instance == 1 {

@@ -1,6 +1,6 @@
 //! Models as text for people.
 
-use crate::diagnostic::quantity::number;
+use crate::diagnostic::quantity::{in_ms, number};
 use crate::lqn::terms::{arc, kind, later_phase, multiplicity, scheduling};
 use crate::lqn::{Body, Model};
 use crate::model::{EntryOrigin, Origins};
@@ -31,7 +31,7 @@ pub fn text(model: &Model, origins: Option<&Origins>, look: impl Into<Look>) -> 
 
 fn scenarios(origins: &Origins) -> Table {
     let mut table =
-        Table::new(&["SCENARIO", "IN PROPORTION", ">OPERATIONS", "LOAD", "LOAD IS", ">TRACED RESPONSE (s)"]);
+        Table::new(&["SCENARIO", "IN PROPORTION", ">OPERATIONS", "LOAD", "LOAD IS", ">TRACED RESPONSE (ms)"]);
     for scenario in &origins.scenarios {
         let members = scenario.members.iter().map(|(name, part)| format!("{} {name}", number(*part)));
         table.row(vec![
@@ -40,7 +40,7 @@ fn scenarios(origins: &Origins) -> Table {
             scenario.operations.to_string(),
             scenario.load.to_string(),
             format!("{:?}", scenario.reason).to_lowercase(),
-            scenario.observed_response.map(number).unwrap_or_default(),
+            scenario.observed_response.map(in_ms).unwrap_or_default(),
         ]);
     }
     table
@@ -62,7 +62,7 @@ fn processors(model: &Model) -> Table {
 
 fn tasks(model: &Model) -> Table {
     let mut table =
-        Table::new(&["TASK", "PROCESSOR", "SCHEDULING", ">THREADS", ">REPLICAS", ">PRIORITY", ">THINK TIME (s)"]);
+        Table::new(&["TASK", "PROCESSOR", "SCHEDULING", ">THREADS", ">REPLICAS", ">PRIORITY", ">THINK TIME (ms)"]);
     for task in &model.tasks {
         table.row(vec![
             task.name.to_string(),
@@ -84,16 +84,16 @@ fn entries(model: &Model, origins: Option<&Origins>) -> Table {
         "TYPE",
         ">SEEN",
         ">ARRIVALS (1/s)",
-        ">DEMAND (s)",
-        ">PHASE 2 (s)",
-        ">PHASE 3 (s)",
-        ">DELAY (s)",
+        ">DEMAND (ms)",
+        ">PHASE 2 (ms)",
+        ">PHASE 3 (ms)",
+        ">DELAY (ms)",
         "DEMAND FROM",
     ]);
     for (index, entry) in model.entries.iter().enumerate() {
         let origin = origins.map(|origins| &origins.entries[index]);
         let demand = |phase: usize| match &entry.body {
-            Body::Phases(phases) => phases.get(phase).map(|work| number(work.demand)).unwrap_or_default(),
+            Body::Phases(phases) => phases.get(phase).map(|work| in_ms(work.demand)).unwrap_or_default(),
             Body::Activities(_) if phase == 0 => "activities".to_owned(),
             Body::Activities(_) => String::new(),
         };
@@ -124,13 +124,13 @@ pub(crate) fn demand_sources(origin: &EntryOrigin) -> String {
 }
 
 fn activities(model: &Model) -> Table {
-    let mut table = Table::new(&["ACTIVITY", "TASK", ">DEMAND (s)", ">DELAY (s)", "REPLIES TO"]);
+    let mut table = Table::new(&["ACTIVITY", "TASK", ">DEMAND (ms)", ">DELAY (ms)", "REPLIES TO"]);
     for activity in &model.activities {
         let replies: Vec<&str> = activity.replies.iter().map(|entry| &*model.entries[entry.index()].name).collect();
         table.row(vec![
             activity.name.to_string(),
             model.tasks[activity.task.index()].name.to_string(),
-            number(activity.work.demand),
+            in_ms(activity.work.demand),
             unless_zero(activity.work.think_time),
             replies.join(", "),
         ]);
@@ -167,6 +167,6 @@ fn unless_one(value: u32) -> String {
     if value <= 1 { String::new() } else { value.to_string() }
 }
 
-fn unless_zero(value: f64) -> String {
-    if value == 0.0 { String::new() } else { number(value) }
+fn unless_zero(seconds: f64) -> String {
+    if seconds == 0.0 { String::new() } else { in_ms(seconds) }
 }

@@ -15,6 +15,9 @@ use crate::study::outlook::Outlook;
 /// What is so near to saturation is saturated.
 const SAME: f64 = 0.005;
 
+/// Intervals that are so narrow, as a part of the figure to both sides, are left out of the text.
+const NARROW: f64 = 0.05;
+
 /// Sources of load that are named before the tables.
 const SHOWN: usize = 8;
 
@@ -30,12 +33,18 @@ pub fn text(model: &Model, outlook: &Outlook, look: Look) -> String {
         let response = match load.response {
             None => "no steady response".to_owned(),
             Some(mean) => {
-                let range = load.interval.map(|own| format!(" ({})", between(own, time))).unwrap_or_default();
+                let told = load.interval.filter(|own| own.high - mean > NARROW * mean || model.calibration.is_some());
+                let range = told.map(|own| format!(" ({})", between(own, time))).unwrap_or_default();
                 let by = if simulated.is_empty() { "" } else { " (simulated)" };
-                format!("response {}{range}{simulated}{by}", time(mean))
+                let other = load.simulated_response.map(|other| {
+                    format!(", but {} in a simulation of the same model, which approximates less", time(other))
+                });
+                format!("response {}{range}{}{simulated}{by}", time(mean), other.unwrap_or_default())
             }
         };
-        text.push_str(&broken(&format!("{}: {response}, at {}/s", load.name, number(load.throughput)), look.width));
+        let error = load.rate_error.map(|error| format!(" ± {}", percent(error))).unwrap_or_default();
+        let rate = format!("{}/s{error}", number(load.throughput));
+        text.push_str(&broken(&format!("{}: {response}, at {rate}", load.name), look.width));
         let traced = quantiles(&load.traced_quantiles);
         if let Some(mean) = load.traced_response.filter(|_| !traced.is_empty()) {
             text.push_str(&broken(&format!("traced: response {}{traced}", time(mean)), look.width));
@@ -94,15 +103,24 @@ pub(super) fn broken(line: &str, width: usize) -> String {
     text
 }
 
-/// `{"loads": [{"name", "throughput", "response", "p50", "p95", "p99", "traced": {"response", "p50", "p95", "p95_low", "p95_high", "p99"}}], "saturates_first":
-/// {"kind", "name", "busy", "factor"}}`, seconds and per second. `traced` is null of a model file. Of a calibrated model, loads and what saturates first have
-/// `low` and `high`, the interval of the response and of the factor.
+/// `{"loads": [{"name", "throughput", "response", "simulated_response", "p50", "p95", "p99", "traced": {"response", "p50", "p95", "p95_low", "p95_high", "p99"}}], "saturates_first":
+/// {"kind", "name", "busy", "factor"}}`, seconds and per second. `simulated_response` is there where it is far from the solver's. `traced` is null of a model file.
+/// Loads have `low` and `high`, the interval of the response, of a calibrated model and where the load is the observed one, and then `throughput_low` and
+/// `throughput_high`, that of the rate. Of a calibrated model, what saturates first has `low` and `high` as well.
 pub fn json(model: &Model, outlook: &Outlook) -> Value {
     let loads = outlook.loads.iter().map(|load| {
         let mut own = times(load.response, &load.quantiles);
         own["name"] = json!(load.name);
         own["throughput"] = json!(load.throughput);
+        if let Some(simulated) = load.simulated_response {
+            own["simulated_response"] = json!(simulated);
+        }
         with_interval(&mut own, load.interval);
+        if let Some(error) = load.rate_error {
+            let Interval { low, high } = Interval::around(load.throughput, load.throughput * error);
+            own["throughput_low"] = json!(low);
+            own["throughput_high"] = json!(high);
+        }
         own["traced"] = load.traced_response.map_or(Value::Null, |mean| times(Some(mean), &load.traced_quantiles));
         own
     });

@@ -1,6 +1,6 @@
 //! Results as text for people.
 
-use crate::diagnostic::quantity::{counted, number};
+use crate::diagnostic::quantity::{counted, in_ms, number, time};
 use crate::lqn::results::{Convergence, HalfWidths, Results, Simulated};
 use crate::lqn::terms::{kind, later_phase, multiplicity};
 use crate::lqn::{ActivityId, EntryId, Model, Multiplicity, Scheduling, TaskId};
@@ -73,12 +73,12 @@ fn simulation(results: &Results, simulated: &Simulated) -> String {
         String::new()
     };
     format!(
-        "solver {}: {}{}{precise}; {} s measured after a warm-up of {} s\nbeside a figure: half of its 95 % confidence interval\n",
+        "solver {}: {}{}{precise}; {} measured after a warm-up of {}\nbeside a figure: half of its 95 % confidence interval\n",
         results.solver,
         if found.converged { "" } else { "NOT CONVERGED after " },
         found.method,
-        number(simulated.time),
-        number(simulated.warm_up)
+        time(simulated.time),
+        time(simulated.warm_up)
     )
 }
 
@@ -95,6 +95,11 @@ fn figure(value: f64, half_width: Option<f64>) -> String {
         }
         _ => number(value),
     }
+}
+
+/// The same of a time, in milliseconds.
+fn time_figure(seconds: f64, half_width: Option<f64>) -> String {
+    figure(seconds * 1e3, half_width.map(|half_width| half_width * 1e3))
 }
 
 /// A percentage with two digits that mean something.
@@ -117,13 +122,13 @@ fn percentiles(model: &Model, results: &Results) -> Table {
     let found = results.simulated.as_ref().map_or(&[][..], |simulated| &simulated.percentiles);
     let parts: Vec<f64> =
         found.first().map_or_else(Vec::new, |first| first.values.iter().map(|value| value.part).collect());
-    let headings: Vec<String> = parts.iter().map(|part| format!(">{} % (s)", number(100.0 * part))).collect();
+    let headings: Vec<String> = parts.iter().map(|part| format!(">{} % (ms)", number(100.0 * part))).collect();
     let mut all = vec!["RESPONSE OF", ">RESPONSES"];
     all.extend(headings.iter().map(String::as_str));
     let mut table = Table::new(&all);
     for percentiles in found {
         let mut row = vec![names::entry(model, percentiles.entry).into_owned(), percentiles.count.to_string()];
-        row.extend(percentiles.values.iter().map(|value| number(value.time)));
+        row.extend(percentiles.values.iter().map(|value| in_ms(value.time)));
         table.row(row);
     }
     table
@@ -131,9 +136,9 @@ fn percentiles(model: &Model, results: &Results) -> Table {
 
 fn scenarios(model: &Model, results: &Results, origins: &Origins) -> Table {
     let mut table =
-        Table::new(&["SCENARIO", "LOAD", ">THROUGHPUT (1/s)", ">PREDICTED RESPONSE (s)", ">TRACED RESPONSE (s)"]);
+        Table::new(&["SCENARIO", "LOAD", ">THROUGHPUT (1/s)", ">PREDICTED RESPONSE (ms)", ">TRACED RESPONSE (ms)"]);
     for scenario in ScenarioResult::all(model, results, origins) {
-        let optional = |value: Option<f64>| value.map(number).unwrap_or_default();
+        let optional = |value: Option<f64>| value.map(in_ms).unwrap_or_default();
         table.row(vec![
             scenario.origin.name.to_string(),
             scenario.origin.load.to_string(),
@@ -217,18 +222,18 @@ fn entries(model: &Model, results: &Results, origins: Option<&Origins>) -> Table
         "ENTRY",
         "TASK",
         ">THROUGHPUT (1/s)",
-        ">SERVICE (s)",
-        ">PHASE 2 (s)",
-        ">PHASE 3 (s)",
-        ">OPEN RESPONSE (s)",
+        ">SERVICE (ms)",
+        ">PHASE 2 (ms)",
+        ">PHASE 3 (ms)",
+        ">OPEN RESPONSE (ms)",
         ">UTILIZATION",
         "DEMAND FROM",
     ]);
     for (index, (entry, result)) in model.entries.iter().zip(&results.entries).enumerate() {
         let half = half_widths(results).map(|half| &half.entries[index]);
-        let service = |phase: usize| figure(result.service[phase], half.map(|half| half.service[phase]));
+        let service = |phase: usize| time_figure(result.service[phase], half.map(|half| half.service[phase]));
         let later = |phase: usize| if result.service[phase] == 0.0 { String::new() } else { service(phase) };
-        let open = result.open_response.map(|open| figure(open, half.and_then(|half| half.open_response)));
+        let open = result.open_response.map(|open| time_figure(open, half.and_then(|half| half.open_response)));
         table.row(vec![
             names::entry(model, EntryId::from(index)).into_owned(),
             names::task(model, entry.task).into_owned(),
@@ -245,21 +250,21 @@ fn entries(model: &Model, results: &Results, origins: Option<&Origins>) -> Table
 }
 
 fn activities(model: &Model, results: &Results) -> Table {
-    let mut table = Table::new(&["ACTIVITY", "TASK", ">THROUGHPUT (1/s)", ">TIME (s)"]);
+    let mut table = Table::new(&["ACTIVITY", "TASK", ">THROUGHPUT (1/s)", ">TIME (ms)"]);
     for (index, (activity, result)) in model.activities.iter().zip(&results.activities).enumerate() {
         let half = half_widths(results).map(|half| &half.activities[index]);
         table.row(vec![
             names::activity(model, ActivityId::from(index)).into_owned(),
             names::task(model, activity.task).into_owned(),
             figure(result.throughput, half.map(|half| half.throughput)),
-            figure(result.service, half.map(|half| half.service)),
+            time_figure(result.service, half.map(|half| half.service)),
         ]);
     }
     table
 }
 
 fn calls(model: &Model, results: &Results) -> Table {
-    let mut table = Table::new(&["CALL FROM", "TO", "KIND", ">PHASE", ">WAITING (s)"]);
+    let mut table = Table::new(&["CALL FROM", "TO", "KIND", ">PHASE", ">WAITING (ms)"]);
     for (index, call) in results.calls.iter().enumerate() {
         let phase = later_phase(call.from).map_or_else(String::new, |phase| phase.to_string());
         table.row(vec![
@@ -267,7 +272,7 @@ fn calls(model: &Model, results: &Results) -> Table {
             names::entry(model, call.to).into_owned(),
             kind(call.kind).to_owned(),
             phase,
-            figure(call.waiting, half_widths(results).map(|half| half.calls[index])),
+            time_figure(call.waiting, half_widths(results).map(|half| half.calls[index])),
         ]);
     }
     table

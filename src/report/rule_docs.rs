@@ -55,16 +55,7 @@ fn template(text: &mut String, template: &Template) {
         text.push_str(&format!("\nTried at order {}.{longest}\n", order.value));
     }
     text.push_str("\n| node | label | |\n|---|---|---|\n");
-    for item in &template.items {
-        match item {
-            MatchItem::Node(node) => row(text, node, ""),
-            MatchItem::Repeat(repeat) => {
-                let min = repeat.min.as_ref().map(|min| format!(", at least {}", min.value)).unwrap_or_default();
-                let round = format!("for each {} in 1..{}{min}", repeat.index.value, repeat.count.value);
-                repeat.nodes.iter().for_each(|node| row(text, node, &round));
-            }
-        }
-    }
+    rows(text, &template.items, "");
     if !template.conditions.is_empty() {
         text.push_str("\nWhere:\n\n");
         for condition in &template.conditions {
@@ -75,6 +66,27 @@ fn template(text: &mut String, template: &Template) {
         text.push_str("\nModel:\n\n```text\n");
         text.push_str(&print_statements(&template.statements));
         text.push_str("```\n");
+    }
+}
+
+/// The rows of nodes, each with what it is part of.
+fn rows(text: &mut String, items: &[MatchItem], within: &str) {
+    let and = if within.is_empty() { "" } else { ", " };
+    for item in items {
+        match item {
+            MatchItem::Node(node) => row(text, node, within),
+            MatchItem::Repeat(repeat) => {
+                let min = repeat.min.as_ref().map(|min| format!(", at least {}", min.value)).unwrap_or_default();
+                let round = format!("{within}{and}for each {} in 1..{}{min}", repeat.index.value, repeat.count.value);
+                repeat.nodes.iter().for_each(|node| row(text, node, &round));
+            }
+            MatchItem::Choice(choice) => {
+                for (number, way) in (1..).zip(&choice.ways) {
+                    let part = if choice.optional { "optional".to_owned() } else { format!("alternative {number}") };
+                    rows(text, way, &format!("{within}{and}{part}"));
+                }
+            }
+        }
     }
 }
 

@@ -76,9 +76,8 @@ pub fn json(program: &Program, profile: &Profile) -> String {
 
 /// File and line of a rule.
 fn place(program: &Program, rule: &Rule) -> String {
-    let Some(file) = program.files.get(rule.span.file as usize) else { return String::new() };
-    let before = file.text.get(..rule.head.span.range().start).unwrap_or_default();
-    format!("{}:{}", file.name, before.matches('\n').count() + 1)
+    let (file, line) = program.line(rule.head.span);
+    format!("{file}:{line}")
 }
 
 /// The text of a literal, or what it is where the text has none or does not say which one.

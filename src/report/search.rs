@@ -2,8 +2,8 @@
 
 use serde_json::{Value as Json, json};
 
-use crate::diagnostic::quantity::number;
-use crate::model::parameter::Value;
+use crate::diagnostic::quantity::{for_people, number, significant};
+use crate::model::parameter::{Kind, Value};
 use crate::report::json::pretty;
 use crate::report::look::Look;
 use crate::report::table::Table;
@@ -57,7 +57,7 @@ fn answer(search: &Search) -> String {
         None => {
             let range = match (&search.points.first(), &search.points.last()) {
                 (Some(first), Some(last)) if search.question != Question::Cheapest => {
-                    format!(" from {} to {}", values(first), values(last))
+                    format!(" from {} to {}", values(search, first), values(search, last))
                 }
                 _ => String::new(),
             };
@@ -74,20 +74,27 @@ fn answer(search: &Search) -> String {
 /// A point in words.
 fn label(search: &Search, point: &Point) -> String {
     let settings = search.parameters.iter().zip(&point.values).map(|((path, kind), value)| {
-        let unit = kind.unit();
-        format!("{path} = {}{}{unit}", shown(value), if unit.is_empty() { "" } else { " " })
+        let (_, unit) = for_people(kind.unit());
+        format!("{path} = {}{}{unit}", shown(*kind, value), if unit.is_empty() { "" } else { " " })
     });
     point.name.clone().unwrap_or_else(|| settings.collect::<Vec<_>>().join(", "))
 }
 
-fn values(point: &Point) -> String {
-    point.name.clone().unwrap_or_else(|| point.values.iter().map(shown).collect::<Vec<_>>().join(", "))
+fn values(search: &Search, point: &Point) -> String {
+    point.name.clone().unwrap_or_else(|| shown_values(search, point).collect::<Vec<_>>().join(", "))
 }
 
-fn shown(value: &Value) -> String {
+fn shown_values<'s>(search: &'s Search, point: &'s Point) -> impl Iterator<Item = String> {
+    search.parameters.iter().zip(&point.values).map(|((_, kind), value)| shown(*kind, value))
+}
+
+fn shown(kind: Kind, value: &Value) -> String {
     match value {
         // With the digits that it was searched to.
-        Value::Number(number) => number.to_string(),
+        Value::Number(number) => match for_people(kind.unit()) {
+            (1.0, _) => number.to_string(),
+            (scale, _) => significant(scale * number, 12, -12..15),
+        },
         other => other.to_string(),
     }
 }
@@ -126,7 +133,7 @@ fn beside(search: &Search, point: &Point) -> String {
         State::Doubtful(reason) | State::Failed(reason) => reason.clone(),
     };
     let busy = point.evaluation.busiest.as_ref().map(|busy| format!("; {}", limit(busy))).unwrap_or_default();
-    format!("with {}: {why}{busy}\n", values(point))
+    format!("with {}: {why}{busy}\n", values(search, point))
 }
 
 fn limit(busy: &Busy) -> String {
@@ -150,7 +157,7 @@ fn checked(search: &Search) -> String {
         if count == 1 { "the only value was tried".to_owned() } else { format!("all {count} values were tried") }
     } else {
         let ends = match (search.points.first(), search.points.last()) {
-            (Some(first), Some(last)) => format!(" from {} to {}", values(first), values(last)),
+            (Some(first), Some(last)) => format!(" from {} to {}", values(search, first), values(search, last)),
             _ => String::new(),
         };
         format!("{count} values{ends} were tried")
@@ -200,14 +207,14 @@ fn table(search: &Search, look: Look) -> String {
     if named {
         headings.push("CHOICE".to_owned());
     } else {
-        headings.extend(search.parameters.iter().map(|(path, kind)| match kind.unit() {
+        headings.extend(search.parameters.iter().map(|(path, kind)| match for_people(kind.unit()).1 {
             "" => format!(">{path}"),
             unit => format!(">{path} ({unit})"),
         }));
     }
     headings.push(">COST".to_owned());
     for goal in &search.goals {
-        let unit = if goal.unit() == "part" { "%" } else { goal.unit() };
+        let (_, unit) = for_people(goal.unit());
         headings.push(format!(">{} ({unit})", goal.figure));
     }
     headings.extend(["BUSIEST".to_owned(), "MEETS".to_owned()]);
@@ -217,7 +224,7 @@ fn table(search: &Search, look: Look) -> String {
         let mut cells: Vec<String> = Vec::new();
         match &point.name {
             Some(name) => cells.push(name.clone()),
-            None => cells.extend(point.values.iter().map(shown)),
+            None => cells.extend(shown_values(search, point)),
         }
         cells.push(point.cost.map(number).unwrap_or_default());
         for (position, goal) in search.goals.iter().enumerate() {
@@ -248,7 +255,7 @@ fn table(search: &Search, look: Look) -> String {
 }
 
 fn cell(goal: &Goal, reached: &Reached) -> String {
-    let scale = if goal.unit() == "part" { 100.0 } else { 1.0 };
+    let (scale, _) = for_people(goal.unit());
     let value = reached.value.map_or_else(|| "–".to_owned(), |value| number(scale * value));
     match reached.half_width {
         Some(width) if width.is_finite() => format!("{value} ±{}", number(scale * width)),

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::diagnostic::quantity::{number, percent, time};
+use crate::diagnostic::quantity::{for_people, number, percent, time};
 use crate::report::bottleneck::{element, words};
 use crate::report::json::pretty;
 use crate::report::look::{Look, Tone};
@@ -230,28 +230,37 @@ fn plot(name: &str, loads: &[LoadValidation]) -> Plot {
     let mut own: Vec<_> =
         loads.iter().flat_map(|load| load.scenarios.iter().filter(|own| *own.name == *name)).collect();
     own.sort_by(|left, right| left.rate.total_cmp(&right.rate));
+    let (factor, unit) = for_people("s");
     let predicted = Series {
         name: "predicted".to_owned(),
-        points: own.iter().map(|own| (own.rate, own.response.predicted, false)).collect(),
+        points: own
+            .iter()
+            .map(|own| (own.rate, own.response.predicted.map(|seconds| seconds * factor), false))
+            .collect(),
         bars: own
             .iter()
             .filter_map(|own| {
                 let interval = own.response.interval.filter(|interval| interval.high.is_finite())?;
-                Some((own.rate, interval.low, interval.high))
+                Some((own.rate, interval.low * factor, interval.high * factor))
             })
             .collect(),
     };
     let measured = Series {
         name: "measured".to_owned(),
-        points: own.iter().map(|own| (own.rate, own.response.measured, false)).collect(),
+        points: own
+            .iter()
+            .map(|own| (own.rate, own.response.measured.map(|seconds| seconds * factor), false))
+            .collect(),
         bars: own
             .iter()
-            .filter_map(|own| own.response.measured_interval.map(|interval| (own.rate, interval.low, interval.high)))
+            .filter_map(|own| {
+                own.response.measured_interval.map(|interval| (own.rate, interval.low * factor, interval.high * factor))
+            })
             .collect(),
     };
     Plot {
         x: "operations (1/s)".to_owned(),
-        y: format!("{name}: mean response (s)"),
+        y: format!("{name}: mean response ({unit})"),
         scale: Scale::Linear,
         series: vec![predicted, measured],
     }

@@ -116,7 +116,7 @@ pub fn at_load(model: &Model, loads: &[ScenarioLoad]) -> AtLoad {
             Some(found) => {
                 for (entry, mean) in &found {
                     // A rate is that of each copy.
-                    let copies = f64::from(model.tasks[model.entries[entry.index()].task.index()].copies());
+                    let copies = model.copies_of(*entry);
                     let arrivals = &mut at.model.entries[entry.index()].open_arrival_rate;
                     *arrivals = Some(arrivals.unwrap_or(0.0) + load.rate * mean / copies);
                 }
@@ -147,7 +147,9 @@ fn scenario(load: &ScenarioLoad, own: Load, customer: Option<TaskId>, first: Vec
         observed_response: None,
         clock_doubt: 0.0,
         observed_quantiles: crate::lqn::sketch::Quantiles::default(),
+        response_error: None,
         observed_rate: Some(load.rate),
+        rate_error: None,
         customer,
         first,
         members: Vec::new(),

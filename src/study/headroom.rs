@@ -181,7 +181,7 @@ impl Source {
             SourceKind::Open { entries, rate } => {
                 for (entry, requests) in entries {
                     // A rate is that of each copy.
-                    let copies = f64::from(changed.tasks[changed.entries[entry.index()].task.index()].copies());
+                    let copies = changed.copies_of(*entry);
                     if let Some(arrivals) = &mut changed.entries[entry.index()].open_arrival_rate {
                         *arrivals = (*arrivals + requests * (load - rate) / copies).max(0.0);
                     }

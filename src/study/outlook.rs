@@ -3,7 +3,7 @@
 use crate::lqn::results::Results;
 use crate::lqn::sketch::Quantiles;
 use crate::lqn::{Model, Multiplicity, Scheduling};
-use crate::model::Origins;
+use crate::model::{Load, LoadReason, Origins};
 use crate::solve::bounds::{Resource, bounds};
 use crate::solve::{SimulateOptions, SolveOptions, solve};
 use crate::study::bottleneck::busiest;
@@ -15,6 +15,9 @@ const PARTS: [f64; 3] = [0.5, 0.95, 0.99];
 
 /// Events of the simulation that tells percentiles.
 const EVENTS: u64 = 400_000;
+
+/// A simulated mean is far from the solver's where it differs by more than this part of it, and by more than its own interval.
+const FAR: f64 = 0.1;
 
 /// What is nearer to its bound than this part of it is taken to be there.
 const SHORT_OF: f64 = 0.98;
@@ -32,8 +35,13 @@ pub struct LoadOutlook {
     pub throughput: f64,
     /// The mean response, seconds.
     pub response: Option<f64>,
-    /// The interval of that, of a calibrated model.
+    /// The 95 % interval of the rate, as a part of it to both sides, where the load is the observed one.
+    pub rate_error: Option<f64>,
+    /// The interval of the response: of a calibrated model by what else fits, else where the load is the observed one by how many operations there are. A model at the
+    /// load that was traced responds as the traced operations did on the mean, so that it is as far from the truth by chance as these are.
     pub interval: Option<Interval>,
+    /// The simulated mean, seconds, where it is far from the solver's: then the solver's approximations do not fit the model.
+    pub simulated_response: Option<f64>,
     /// Quantiles of responses. They are simulated.
     pub quantiles: Quantiles,
     /// The mean of the responses that were traced, seconds, whatever the load was.
@@ -71,7 +79,7 @@ pub fn outlook(model: &Model, results: &Results, origins: Option<&Origins>, thre
     let steady = !results.convergence.saturated;
     let simulated = match &results.simulated {
         Some(_) => Some(results.clone()),
-        None if steady => simulated(model, threads),
+        None if steady => simulated(model, &PARTS, threads),
         None => None,
     };
     let of = |measure: &Measure| {
@@ -81,13 +89,25 @@ pub fn outlook(model: &Model, results: &Results, origins: Option<&Origins>, thre
             simulated.as_ref().and_then(|simulated| figure.of(model, simulated, origins))
         };
         let [p50, p95, p99] = PARTS.map(quantile);
+        let response = figure(Quantity::Response).filter(|_| steady);
+        let response_of = Measure { quantity: Quantity::Response, ..measure.clone() };
+        let simulated_response = simulated.as_ref().zip(response).and_then(|(simulated, response)| {
+            let mean = response_of.of(model, simulated, origins)?;
+            let width = response_of.half_width(model, simulated, origins).unwrap_or(f64::INFINITY);
+            let far = (mean - response).abs();
+            (far > FAR * mean && far > width).then_some(mean)
+        });
         let scenarios = origins.map(|origins| &origins.scenarios[..]).unwrap_or_default();
         let traced = scenarios.iter().find(|own| own.table() == measure.element && *own.name == *measure.name);
+        let observed = traced.filter(|traced| traced.reason == LoadReason::Observed);
+        let error = observed.and_then(|own| own.response_error);
         LoadOutlook {
             name: measure.name.clone(),
             throughput: figure(Quantity::Throughput).unwrap_or_default(),
-            response: figure(Quantity::Response).filter(|_| steady),
-            interval: None,
+            rate_error: observed.filter(|own| matches!(own.load, Load::Open { .. })).and_then(|own| own.rate_error),
+            response,
+            interval: response.zip(error).map(|(response, error)| Interval::around(response, response * error)),
+            simulated_response,
             quantiles: Quantiles { p50, p95, p99, p95_interval: None },
             traced_response: traced.and_then(|traced| traced.observed_response),
             traced_quantiles: traced.map(|traced| traced.observed_quantiles).unwrap_or_default(),
@@ -123,11 +143,22 @@ fn intervals(outlook: &mut Outlook, model: &Model, origins: Option<&Origins>) {
     }
 }
 
-/// A short simulation.
-fn simulated(model: &Model, threads: usize) -> Option<Results> {
-    let options = SimulateOptions { events: EVENTS, parts: PARTS.to_vec(), threads, ..SimulateOptions::default() };
-    let results = solve(model, &SolveOptions::from(options), None, &mut ()).ok()?.results;
-    (!results.convergence.saturated).then_some(results)
+/// A short simulation, which tells percentiles of these parts. A longer one where the warm-up takes as long: responses count after it.
+pub(in crate::study) fn simulated(model: &Model, parts: &[f64], threads: usize) -> Option<Results> {
+    let mut found = None;
+    for events in [EVENTS, 4 * EVENTS, 16 * EVENTS] {
+        let options = SimulateOptions { events, parts: parts.to_vec(), threads, ..SimulateOptions::default() };
+        let results = solve(model, &SolveOptions::from(options), None, &mut ()).ok()?.results;
+        if results.convergence.saturated {
+            return None;
+        }
+        let is_warm = results.simulated.as_ref().is_some_and(|simulated| !simulated.percentiles.is_empty());
+        found = Some(results);
+        if is_warm {
+            break;
+        }
+    }
+    found
 }
 
 /// What saturates first as all loads grow in proportion, from what they ask of each resource. Threads that wait for others may all

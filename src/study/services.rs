@@ -63,7 +63,7 @@ impl Services {
     /// What a service is asked for are its spans of kind server and consumer, those without a kind below a span of another service, and first spans. A
     /// call is such a span below one of another service; a client or producer without one below it is a call of its peer.
     pub fn add(&mut self, names: &TraceNames, operation: &Operation, tree: &SpanTree) {
-        let weight = operation.weight.unwrap_or(1.0);
+        let weight = operation.weight.filter(|weight| *weight >= 0.0).unwrap_or(1.0);
         let text = |name| names.names.text(name).to_owned();
         let mut answered = vec![false; tree.spans.len()];
         for (place, span) in tree.spans.iter().enumerate() {

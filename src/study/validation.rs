@@ -11,14 +11,11 @@ use crate::lqn::{Model, Multiplicity, Scheduling};
 use crate::model::utilisation::Busy;
 use crate::model::{Configuration, complete, traced};
 use crate::solve::bounds::Resource;
-use crate::solve::{SimulateOptions, SolveOptions, solve};
+use crate::solve::{SolveOptions, solve};
 use crate::study::at_load::{AtLoad, ScenarioLoad, at_load, responses};
 use crate::study::figure::{Figure, Measure, Quantity};
 use crate::study::interval::{Interval, others};
-use crate::study::outlook::first_to_saturate;
-
-/// Events of the simulation that tells the percentile.
-const EVENTS: u64 = 400_000;
+use crate::study::outlook::{first_to_saturate, simulated as simulated_model};
 
 /// The part of all responses whose longest is compared.
 const PART: f64 = 0.95;
@@ -264,9 +261,7 @@ fn simulated(at: &AtLoad, results: &Results, threads: usize) -> Option<Results> 
     if results.convergence.saturated || at.origins.scenarios.is_empty() {
         return None;
     }
-    let options = SimulateOptions { events: EVENTS, parts: vec![PART], threads, ..SimulateOptions::default() };
-    let results = solve(&at.model, &SolveOptions::from(options), None, &mut ()).ok()?.results;
-    (!results.convergence.saturated).then_some(results)
+    simulated_model(&at.model, &[PART], threads)
 }
 
 /// How busy processors are: as measured, else as the times of spans show it.

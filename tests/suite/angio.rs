@@ -162,7 +162,7 @@ b,1,1,Be | A
     6:5 T010 expected a whole number (found `-1,Be`) -> a label is written `scenario,thread,counter,TYPE | task,counter`, such as `a,1,2,Ac | A,2`
     7:7 T010 expected the type of the node (found `Bx`) -> types are `Be`, `Ac`, `Ed`, `Fk(scenario,thread)` and `Jn(scenario,thread)`
     8:10 T010 expected `(`, the scenario and the thread that is forked or joined (found `|`) -> a label is written `scenario,thread,counter,TYPE | task,counter`, such as `a,1,2,Ac | A,2`
-    9:10 T010 this names another scenario (found `b,2)`) -> a fork or join stays within its scenario
+    9:10 T010 this names another scenario (found `b,2)`) -> a fork or join stays within its scenario: write `Fk(scenario,thread)`
     10:0 T015 operation `b` run `1` is set aside (lines of it that cannot be read: 3)
     11:14 T010 expected `)` (found `|`) -> a label is written `scenario,thread,counter,TYPE | task,counter`, such as `a,1,2,Ac | A,2`
     12:10 T010 expected `|` between the thread's part and the task's part (found `,`) -> a label is written `scenario,thread,counter,TYPE | task,counter`, such as `a,1,2,Ac | A,2`

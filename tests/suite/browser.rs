@@ -71,12 +71,17 @@ impl Browser {
     }
 
     fn open(&self, page: &str) -> Seen {
-        let _turn = TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let folder = tempfile::tempdir().expect("a scratch folder");
         let file = folder.path().join("page.html");
         fs::write(&file, page).expect("the scratch folder is writable");
-        let output =
-            self.command(folder.path()).arg(format!("file://{}", file.display())).output().expect("chromium runs");
+        self.visit(&format!("file://{}", file.display()))
+    }
+
+    /// What comes of the page at an address.
+    pub fn visit(&self, address: &str) -> Seen {
+        let _turn = TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let folder = tempfile::tempdir().expect("a scratch folder");
+        let output = self.command(folder.path()).arg(address).output().expect("chromium runs");
         let told = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{told}");
         Seen {

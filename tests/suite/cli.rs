@@ -255,7 +255,7 @@ fn a_trace_is_solved_at_once() {
     let config = folder.file("c.toml", "[demand]\ndefault = \"10 ms\"\n[scenario.a]\npopulation = 2\nthink_time = 1\n");
     let text = run(&["solve", FIGURE, "--config", &config]);
     assert_eq!(text.code, 0, "{}", text.err);
-    for words in ["SCENARIO", "PREDICTED RESPONSE (s)", "2 customers", "UTILIZATION", "function", "converged"] {
+    for words in ["SCENARIO", "PREDICTED RESPONSE (ms)", "2 customers", "UTILIZATION", "function", "converged"] {
         assert!(text.out.contains(words), "{words} is missing:\n{}", text.out);
     }
     let json = run(&["solve", FIGURE, "--config", &config, "--format", "json"]);
@@ -268,7 +268,7 @@ fn a_trace_is_solved_at_once() {
 fn the_bundled_spans_are_solved_with_and_without_configuration() {
     let alone = run(&["solve", "traces/shop.otlp.jsonl"]);
     assert_eq!(alone.code, 0, "{}", alone.err);
-    for words in ["gateway GET /product/{id}", "open arrivals", "PREDICTED RESPONSE (s)", "payment", "PHASE 2 (s)"] {
+    for words in ["gateway GET /product/{id}", "open arrivals", "PREDICTED RESPONSE (ms)", "payment", "PHASE 2 (ms)"] {
         assert!(alone.out.contains(words), "{words} is missing:\n{}", alone.out);
     }
     let configured = run(&["solve", "traces/shop.otlp.jsonl", "--config", "examples/shop/shop.toml"]);

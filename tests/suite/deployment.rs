@@ -1,12 +1,14 @@
 //! Replicas, shared machines and cores, as resources of spans tell them, against stations that are known.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use dyelog::lqn::{Model, Multiplicity, saved};
 use dyelog::model::{Configuration, complete};
+use dyelog::study::calibration::{CalibrationLoad, calibrate};
 
 use crate::law::reduced;
-use crate::servers::{completed, miss, station};
+use crate::servers::{DEMAND, completed, miss, station};
 
 /// A request as a server span of its own trace, of a service with these attributes of its resource.
 fn span(text: &mut String, id: u128, service: &str, resource: &[(&str, &str)], (start, end): (f64, f64)) {
@@ -100,6 +102,35 @@ fn an_instance_that_follows_another_is_none_more() {
     }
     let (model, _) = completed(&text, "");
     assert_eq!(processors(&model), [("web".to_owned(), Multiplicity::Finite(1), 1)]);
+}
+
+/// One request in 200 comes by another identifier, such as that of a probe; one in 20 is an instance.
+#[test]
+fn an_identifier_that_hardly_ever_works_is_no_replica() {
+    for (every, copies) in [(200, 1), (20, 2)] {
+        let mut text = String::new();
+        for (place, stay) in station(9, 1, 0.5, 6000).into_iter().enumerate() {
+            let own = if place % every == 7 { "web-1" } else { "web-0" };
+            let id = (place as u128 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
+            span(&mut text, id, "web", &[("service.instance.id", own)], stay);
+        }
+        let (model, _) = completed(&text, "");
+        assert_eq!(processors(&model)[0].2, copies, "one in {every}");
+    }
+}
+
+/// Each copy has a queue of its own also where several loads are fitted together.
+#[test]
+fn copies_are_calibrated_as_copies() {
+    let load = |busy: f64| {
+        let submodel = reduced("t.jsonl", replicated(3, busy, "service.instance.id").as_bytes());
+        CalibrationLoad { name: format!("{busy}"), submodel, busy: BTreeMap::new() }
+    };
+    let found = calibrate(&[load(0.4), load(0.75)], &Configuration::default(), 2).expect("there is a model");
+    assert_eq!(processors(&found.model), [("web".to_owned(), Multiplicity::Finite(1), 3)]);
+    let own = &found.entries[0];
+    assert!((own.demand / DEMAND - 1.0).abs() < 0.08, "{} for {DEMAND}", own.demand);
+    assert!(own.interval.low <= DEMAND && DEMAND <= own.interval.high, "{:?}", own.interval);
 }
 
 #[test]

@@ -133,8 +133,8 @@ fn demands_lead_to_the_lines_of_the_configuration() {
         assert_eq!(told.code, 0, "{}", told.err);
         told.out.replace(&config, "demands.toml")
     };
-    assert!(asked("F4").contains("demand, phase 1: 0.007 s, set in demands.toml:8\n"), "{}", asked("F4"));
-    let function = "activity serve: 2 times, 0.002 s each, set in demands.toml:5\n";
+    assert!(asked("F4").contains("demand, phase 1: 7 ms, set in demands.toml:8\n"), "{}", asked("F4"));
+    let function = "activity serve: 2 times, 2 ms each, set in demands.toml:5\n";
     assert!(asked("F5").contains(function), "{}", asked("F5"));
 }
 

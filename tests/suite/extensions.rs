@@ -258,6 +258,20 @@ fn batches() {
     });
 }
 
+/// Customers meet each other at all processors, and the two tasks of an operation meet half-way.
+#[test]
+fn barriers() {
+    agrees("barrier", "ext/barrier.dl", &["lead", "north", "south"], &[1, 3, 6], &|_| {
+        let mut steps = Steps::default();
+        let divide = steps.step(WEB, 2.0, &[]);
+        let (north, south) = (On::Processor(1), On::Processor(2));
+        let cells = [steps.step(north, 6.0, &[divide]), steps.step(south, 8.0, &[divide])];
+        let updates = [steps.step(north, 6.0, &cells), steps.step(south, 6.0, &cells)];
+        let merge = steps.step(WEB, 1.0, &updates);
+        (steps, merge)
+    });
+}
+
 fn reduced(text: &str, rules: &[&str]) -> Reduction {
     let files: Vec<_> = rules
         .iter()
@@ -274,7 +288,8 @@ fn templates(reduction: &Reduction) -> Vec<&str> {
 /// All extensions at once take each trace as its own does, and leave nothing over.
 #[test]
 fn extensions_do_not_disturb_each_other() {
-    let all = ["ext/publish.dl", "ext/streaming.dl", "ext/breaker.dl", "ext/retry.dl", "ext/batch.dl"];
+    let all =
+        ["ext/publish.dl", "ext/streaming.dl", "ext/breaker.dl", "ext/retry.dl", "ext/batch.dl", "ext/barrier.dl"];
     for (trace, own) in [
         ("future", None),
         ("publish", Some(0)),
@@ -282,6 +297,7 @@ fn extensions_do_not_disturb_each_other() {
         ("breaker", Some(2)),
         ("retry", Some(3)),
         ("batch", Some(4)),
+        ("barrier", Some(5)),
     ] {
         let text = bundled(&format!("{trace}.angio"));
         let own: Vec<&str> = own.map(|own| all[own]).into_iter().collect();
@@ -435,4 +451,211 @@ fn conditions_ask_for_times() {
         templates(&reduction).iter().filter(|template| **template == "slow").count()
     };
     assert_eq!((slow(29_000_000), slow(31_000_000)), (1, 0));
+}
+
+/// A circuit breaker as one template with two alternatives.
+const BREAKER: &str = "template breaker {
+  order -6
+  match {
+    {
+      e1 = Ac [j, k,  m    | a, v  ] { name: \"closed\" }
+      e2 = Ac [j, k,  m+1  | b, w2 ]
+      e3 = Ac [j, k3, m2   | b, w3 ]
+      e4 = Ac [j, k3, m2+1 | a, v+1]
+    } or {
+      e1 = Ac [j, k, m   | a, v  ] { name: \"open\" }
+      e5 = Ac [j, k, m+1 | a, v+1]
+      e6 = Ac [j, k, m+2 | a, v+2] { name: \"answered\" }
+    }
+  }
+  where { a != b, w3 > w2 }
+  model {
+    S := newEntry(R, b)
+    awaitRequest(E, S, e1, e4)
+    addAlternative(E, e1, e6)
+    addActivity(E, e1)  addActivity(E, e4)  addActivity(E, e5)  addActivity(E, e6)
+    addActivity(S, e2)  addActivity(S, e3)
+  }
+}
+";
+
+fn codes_of(text: &str) -> Vec<&'static str> {
+    match Rules::with_user_files(&[("t.dl".into(), text.into())], &|_| None) {
+        Ok(rules) => rules.warnings().iter().map(|finding| finding.code.0).collect(),
+        Err(findings) => findings.0.iter().map(|finding| finding.code.0).collect(),
+    }
+}
+
+fn reduced_by(text: &str, rules: &str) -> Reduction {
+    let rules = Rules::with_user_files(&[("t.dl".into(), rules.into())], &|_| None).expect("the template loads");
+    reduce(text, &rules, ReduceOptions::default())
+}
+
+/// The same model as by two templates: `awaitRequest` is left out where no entry is opened, `addAlternative` where e6 is missing.
+#[test]
+fn alternatives_are_templates() {
+    let text = bundled("breaker.angio");
+    let two = reduced(&text, &["ext/breaker.dl"]);
+    assert_eq!(codes_of(BREAKER), [""; 0]);
+    let one = reduced_by(&text, BREAKER);
+    assert_eq!(saved::write(&one.submodel, "name"), saved::write(&two.submodel, "name"));
+    assert_eq!(templates(&one).iter().filter(|name| **name == "breaker").count(), 4);
+}
+
+const OPTIONAL: &str = "template t { order -1
+  match {
+    e1 = Ac [j, k, m | a, v] { name: \"look\" }
+    optional { e2 = Ac [j, k, m+1 | a, v+1] { name: \"miss\" } }
+  }
+  where { CONDITION }
+  model { addActivity(E, e1)  addActivity(E, e2) }
+}";
+
+/// What may be missing is matched where it is there, and conditions on it hold where it is not.
+#[test]
+fn optional_nodes_may_be_missing() {
+    let text = |second: &str| {
+        format!(
+            "operation s run=1\ns,1,1,Be | c,1\ns,1,2,Ac | c,2 name=look\ns,1,3,Ac | c,3 name={second}\ns,1,4,Ed | c,4\n"
+        )
+    };
+    let matched = |second: &str, condition: &str| {
+        let reduction = reduced_by(&text(second), &OPTIONAL.replace("CONDITION", condition));
+        let by = |name: &str| templates(&reduction).iter().filter(|template| **template == name).count();
+        (by("t"), by("activity"))
+    };
+    assert_eq!(matched("miss", "v > 0"), (1, 0));
+    assert_eq!(matched("other", "v > 0"), (1, 1));
+    // Where the condition on the optional node fails, the template matches without it.
+    assert_eq!(matched("miss", "op(e2, \"put\")"), (1, 1));
+    // Conditions that only test what such a condition bound are left out with it.
+    assert_eq!(matched("miss", "kind(e1, s), kind(e2, t), s = t"), (1, 0));
+    assert_eq!(matched("miss", "kind(e1, s), kind(e2, t), s != t"), (1, 1));
+    assert_eq!(matched("other", "kind(e1, s), kind(e2, t), s != t"), (1, 1));
+    // A condition on what is always there holds in any case.
+    assert_eq!(matched("miss", "v > 9"), (0, 2));
+}
+
+/// What cannot mean anything with alternatives is refused.
+#[test]
+fn alternatives_are_checked() {
+    let codes = |items: &str, model: &str| -> Vec<&str> {
+        codes_of(&format!(
+            "template t {{ order -1 match {{ e1 = Ac [j, k, m | a, v] {items} }} where {{ v > 1 }} model {{ addActivity(E, e1) {model} }} }}"
+        ))
+    };
+    let (hit, miss) =
+        ("b = Ac [j, k, m+1 | a, v+1] { name: \"hit\" }", "c = Ac [j, k, m+1 | a, v+1] { name: \"miss\" }");
+    let either = format!("{{ {hit} }} or {{ {miss} }}");
+    assert_eq!(codes(&either, ""), [""; 0]);
+    assert_eq!(codes(&either, "addActivity(E, b) addActivity(E, c)"), [""; 0]);
+    assert_eq!(codes(&either, "addBranch(E, b, c)"), ["R086"]);
+    assert_eq!(codes(&either, "addActivity(E, d)"), ["R058"]);
+    assert_eq!(codes(&format!("{{ {hit} }}"), ""), ["R005"]);
+    assert_eq!(codes(&format!("optional {{ {hit} }} or {{ {miss} }}"), ""), ["R005"]);
+    assert_eq!(codes("optional { }", ""), ["R005"]);
+    // Two of 2: four combinations; five of them are too many.
+    let optional = |number: u32| format!("optional {{ b{number} = Ac [j, k, m+{number} | a, v+{number}] }}");
+    assert_eq!(codes(&(1..5).map(optional).collect::<String>(), ""), [""; 0]);
+    assert_eq!(codes(&(1..6).map(optional).collect::<String>(), ""), ["R087"]);
+    // An alternative that another one leaves nothing to.
+    assert_eq!(codes(&format!("{{ b = Ac [j, k, m+1 | a, v+1] }} or {{ {hit} }}"), ""), ["R073"]);
+    // A node that only an optional one leads to.
+    let behind = "optional { b = Fk(q) [j, k, m+1 | a, v+1] } c = Be [j, q, 1 | b2, w]";
+    assert!(codes(behind, "").contains(&"R050"), "{:?}", codes(behind, ""));
+    let repeated = "repeat x in 1..n min 1 { { g[x] = Ac [j, k, y[x] | a, _] } or { h[x] = Ac [j, k, y[x] | a, _] } }";
+    assert!(codes(repeated, "").contains(&"R011"), "{:?}", codes(repeated, ""));
+}
+
+/// A barrier that no model says is told of, and changes nothing.
+#[test]
+fn barriers_that_no_model_says_are_told() {
+    let text = bundled("barrier.angio");
+    let (first, _) = text.split_once("operation step run=2").expect("it has two runs");
+    let parts = |text: &str| {
+        let reduction = reduced(text, &["ext/barrier.dl"]);
+        assert_eq!(reduction.processed, reduction.nodes);
+        let of = |name: &str| templates(&reduction).iter().filter(|template| **template == name).count();
+        (of("barrier"), reduction.submodel.entries().len(), reduction.findings.counted.len())
+    };
+    // Customer, client, lead, and two entries each of north and south.
+    assert_eq!(parts(first), (2, 7, 0));
+    // North does not wait.
+    let one_waits = first.replace("step,2,4,Jn(step,5)", "step,2,4,Ac        ");
+    assert_eq!(parts(&one_waits).0, 0);
+    // Nobody waits for the two at all: still one after the other.
+    let asynchronous = first.replace("Jn(step,2)", "Ac        ").replace("Jn(step,3)", "Ac        ");
+    assert_eq!(parts(&asynchronous), (2, 7, 0));
+    // Only one is waited for.
+    assert_eq!(parts(&first.replace("Jn(step,3)", "Ac        ")), (2, 7, 0));
+}
+
+/// One operation of lead, who asks north and south; these meet so many times. South waits so many times less.
+fn meetings(times: usize, fewer: usize) -> String {
+    let mut text = "operation s run=1
+s,1,1,Be | client,1
+s,1,2,Ac | client,2
+s,1,3,Ac | lead,1 op=step
+s,1,4,Fk(s,2) | lead,2
+s,1,5,Fk(s,3) | lead,3
+s,1,6,Jn(s,2) | lead,4
+s,1,7,Jn(s,3) | lead,5
+s,1,8,Ac | lead,6
+s,1,9,Ac | client,3
+s,1,10,Ed | client,4
+"
+    .to_owned();
+    let says = |time: usize, who: usize| 4 + 2 * time + who;
+    for (who, task) in ["north", "south"].into_iter().enumerate() {
+        let (thread, mut counter) = (who + 2, 1);
+        let (mut own, mut others) = (format!("s,{thread},1,Be | {task},1\n"), String::new());
+        let mut position = 1;
+        for time in 0..times {
+            own.push_str(&format!("s,{thread},{},Ac | {task},{} cpu=0.001\n", position + 1, counter + 1));
+            own.push_str(&format!("s,{thread},{},Fk(s,{}) | {task},{}\n", position + 2, says(time, who), counter + 2));
+            others.push_str(&format!("s,{},1,Be | {task},{}\n", says(time, who), counter + 3));
+            others.push_str(&format!("s,{},2,Ed | {task},{}\n", says(time, who), counter + 4));
+            let waits = who == 0 || time + fewer < times;
+            let kind = if waits { format!("Jn(s,{})", says(time, 1 - who)) } else { "Ac".to_owned() };
+            own.push_str(&format!("s,{thread},{},{kind} | {task},{}\n", position + 3, counter + 5));
+            (position, counter) = (position + 3, counter + 5);
+        }
+        own.push_str(&format!("s,{thread},{},Ac | {task},{} cpu=0.001\n", position + 1, counter + 1));
+        own.push_str(&format!("s,{thread},{},Ed | {task},{}\n", position + 2, counter + 2));
+        text.push_str(&own);
+        text.push_str(&others);
+    }
+    text
+}
+
+/// Each part of a visit is an entry of its own. A thousand barriers are no trouble, and visits that do not meet each time are told of.
+#[test]
+fn visits_meet_again_and_again() {
+    let parts = |text: &str| {
+        let reduction = reduced(text, &["ext/barrier.dl"]);
+        assert_eq!(reduction.processed, reduction.nodes);
+        (reduction.submodel.entries().len(), reduction.findings.counted.len())
+    };
+    // Customer, client, lead, and what north and south do between barriers.
+    assert_eq!(parts(&meetings(1, 0)), (7, 0));
+    assert_eq!(parts(&meetings(3, 0)), (11, 0));
+    // They meet twice, and the third time only north waits.
+    assert_eq!(parts(&meetings(3, 1)), (9, 0));
+    assert_eq!(parts(&meetings(1000, 0)), (2005, 0));
+    // Of two that different visits asked for, the model cannot say that they meet.
+    let asked = "operation s run=1
+s,1,1,Be | client,1
+s,1,2,Fk(s,3) | client,2
+s,1,3,Ac | client,3
+s,1,4,Ac | lead,1 op=step
+s,1,5,Fk(s,2) | lead,2
+s,1,6,Jn(s,2) | lead,3
+s,1,7,Ac | lead,4
+s,1,8,Ac | client,4
+s,1,9,Jn(s,3) | client,5
+s,1,10,Ed | client,6
+";
+    let met = meetings(1, 0);
+    let (_, visits) = met.split_at(met.find("s,2,1,").expect("north has a visit"));
+    assert_eq!(parts(&format!("{asked}{visits}")), (5, 1));
 }

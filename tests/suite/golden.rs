@@ -134,6 +134,7 @@ golden! {
     breaker: written("breaker");
     retry: written("retry");
     batch: written("batch");
+    barrier: written("barrier");
     two_scenarios: written("two-scenarios");
     acknowledged: written("acknowledged");
     case_study: written("case-study");
@@ -160,7 +161,7 @@ fn multicast_with_its_extension() {
 /// Extensions that are shipped but not loaded by default.
 #[test]
 fn with_their_extensions() {
-    for trace in ["publish", "streaming", "breaker", "retry", "batch"] {
+    for trace in ["publish", "streaming", "breaker", "retry", "batch", "barrier"] {
         with_rules(trace, &format!("ext/{trace}.dl"), "extension");
     }
 }

@@ -187,7 +187,7 @@ fn beyond_the_bound_what_lacks_spans_waits() {
     let (others, notes) = summed("o.jsonl", &[of("others")], 700);
     assert_eq!(told(&notes), Vec::<String>::new());
     let (_, warnings) = summed("s.json", &[front.clone(), others], 5000);
-    assert_eq!(told(&warnings), ["of about 200 of its operations `s.json` has more, in spans that came later"]);
+    assert_eq!(told(&warnings), ["`s.json` has more of about 200 of its operations, in spans that came later"]);
     let parsed =
         saved::parse_keeping(&"f".into(), &front).expect("it was written so").2.expect("it says what it has summed up");
     assert_eq!((parsed.spans, parsed.closed_traces.count), (0, 200));
@@ -202,14 +202,14 @@ fn beyond_the_bound_what_lacks_spans_waits() {
     fs::write(folder.path().join("b.json"), &second).expect("it can be written");
     let (code, _, words) = run(folder.path(), &["merge", "b.json", "a.json"]);
     assert!(
-        code == 0 && words.contains("of about 1 of its operations `b.json` has more, in spans that came later"),
+        code == 0 && words.contains("`b.json` has more of about 1 of its operations, in spans that came later"),
         "{words}"
     );
     // Twice the same: about as many as there are.
     fs::write(folder.path().join("c.json"), &first).expect("it can be written");
     let (code, _, words) = run(folder.path(), &["merge", "c.json", "a.json"]);
     assert!(
-        code == 0 && words.contains("of about 101 of its operations `c.json` has more, summed up there, too"),
+        code == 0 && words.contains("`c.json` has more of about 101 of its operations, summed up there, too"),
         "{words}"
     );
 }

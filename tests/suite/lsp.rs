@@ -243,6 +243,63 @@ fn an_editor_is_served() {
     assert_eq!(client.end(), Some(0));
 }
 
+/// Templates on events have all that templates of nodes have.
+#[test]
+fn an_editor_is_served_with_templates_on_events() {
+    let folder = Folder::new();
+    let text = fs::read_to_string("examples/rules/in_order.dl").expect("it is bundled");
+    folder.file("in_order.dl", &text);
+    folder.file("two.csv", "sender,receiver,time\na,b,1\na,b,2\nb,a,3\nb,a,4\n");
+    folder.file("notes.txt", "no trace\n");
+    let file = uri(&folder.path("in_order.dl"));
+    let mut client = Client::ready();
+    assert_eq!(client.open(&file, &text), [] as [Value; 0]);
+
+    for (what, into, wanted) in [
+        ("template sync_in_order", 10, "**sync_in_order**, order 1"),
+        ("template sync_in_order", 10, "The reply to the request that waits longest."),
+        ("template sync_in_order", 10, "match  A = task(U)\n       W = live(B)"),
+        ("message(U", 2, "A message from occurrence U arrives at task B."),
+        ("first(W", 2, "the first of them that is an occurrence of task T"),
+        ("waiting(V", 2, "may still wait for the reply"),
+        ("sync(W", 2, "W sent a request to U and waited for the reply"),
+        ("arc(W", 1, "a message went from P to C"),
+        ("W, V", 0, "W = live(B)"),
+    ] {
+        let told = client.ask("textDocument/hover", &file, &text, what, into);
+        let told = told["contents"]["value"].as_str().unwrap_or_default();
+        assert!(told.contains(wanted), "{what}: {told}");
+    }
+    let bound = client.ask("textDocument/definition", &file, &text, "waiting(V", 8);
+    let at = text[..text.find("V = first").expect("it stands there")].matches('\n').count();
+    assert_eq!(bound["range"]["start"], json!({ "line": at, "character": 4 }));
+
+    for (what, into, label) in [
+        ("message(U", 2, "answered"),
+        ("first(W", 2, "parent"),
+        ("waiting(V", 2, "arc"),
+        ("sync(W", 2, "forward"),
+        ("arc(W", 1, "live"),
+        ("order 1", 2, "retire"),
+        ("W, V", 0, "A"),
+    ] {
+        let list = client.ask("textDocument/completion", &file, &text, what, into);
+        let labels: Vec<&str> =
+            list.as_array().expect("a list").iter().filter_map(|one| one["label"].as_str()).collect();
+        assert!(labels.contains(&label), "{what}: {label} is not among {labels:?}");
+    }
+    let lenses = client.request("textDocument/codeLens", &json!({ "textDocument": { "uri": file } }));
+    let titles: Vec<&Value> =
+        lenses["result"].as_array().expect("a list").iter().map(|lens| &lens["command"]["title"]).collect();
+    assert_eq!(titles, ["2 matches in 1 trace", "2 matches in 1 trace"], "{lenses}");
+
+    // A condition that cannot be read says nothing about the templates after it.
+    let slip = text.replace("waiting(V)", "waitng(V)");
+    let found = client.change(&file, &json!([{ "text": slip }]));
+    assert_eq!(codes(&found), ["R020"], "{found:?}");
+    assert_eq!(client.end(), Some(0));
+}
+
 /// Codes and lines are those of the command line, of templates, of questions and of slips.
 #[test]
 fn an_editor_shows_what_the_command_line_tells() {
@@ -251,6 +308,8 @@ fn an_editor_shows_what_the_command_line_tells() {
         "rules/paper/tlc-1998.dl",
         "examples/rules/acknowledged.dl",
         "examples/queries/slow.dl",
+        "examples/rules/in_order.dl",
+        "rules/same.dl",
         "rules/std/tree.dl",
         "tests/suite/rule_faults.dl",
     ] {

@@ -169,7 +169,7 @@ fn the_prediction_at_the_traced_load_is_what_was_traced() {
         assert!((response - 0.040).abs() < 1e-6, "{}{}", solved.out, solved.err);
     }
     let told = run(&["explain", &trace, "--demand", "GET"]);
-    let line = "delay, phase 1: 0.006 s = 0.072 s of network latency, measured over 36 calls / 12 invocations";
+    let line = "delay, phase 1: 6 ms = 72 ms of network latency, measured over 36 calls / 12 invocations";
     assert!(told.out.contains(line), "{}{}", told.out, told.err);
     let started = folder.file("start.toml", &run(&["config", "init", &trace]).out);
     assert!(run(&["model", &trace, "--config", &started]).err.is_empty());

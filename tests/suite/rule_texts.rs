@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use dyelog::datalog::ast::{
-    Aggregate, Argument, Atom, Comparison, Condition, Damage, Ident, Index, KindPattern, MatchItem, NodePattern,
-    NodeReference, Operator, Output, Quantifier, Repeat, Rule, Span, Spanned, Statement, Template, Term, Variable,
+    Aggregate, Argument, Atom, Choice, Comparison, Condition, Damage, Ident, Index, KindPattern, MatchItem,
+    NodePattern, NodeReference, Operator, Output, Quantifier, Repeat, Rule, Span, Spanned, Statement, Template, Term,
+    Variable,
 };
 use dyelog::datalog::syntax::{Export, Item, Outputs, Use};
 use proptest::option;
@@ -235,7 +236,13 @@ fn match_item() -> impl Strategy<Value = MatchItem> {
             MatchItem::Repeat(Repeat { index, count, min: min.map(at), nodes, span: Span::default() })
         },
     );
-    prop_oneof![3 => node().prop_map(MatchItem::Node), 1 => repeat]
+    let plain = prop_oneof![3 => node().prop_map(MatchItem::Node), 1 => repeat];
+    plain.prop_recursive(2, 8, 3, |inner| {
+        let way = prop::collection::vec(inner, 1..3);
+        let ways = prop::collection::vec(way.clone(), 2..4).prop_map(|ways| (ways, false));
+        prop_oneof![ways, way.prop_map(|way| (vec![way], true))]
+            .prop_map(|(ways, optional)| MatchItem::Choice(Choice { ways, optional, span: Span::default() }))
+    })
 }
 
 fn argument() -> impl Strategy<Value = Spanned<Argument>> {

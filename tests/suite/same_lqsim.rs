@@ -256,76 +256,41 @@ fn a_guess_that_goes_wrong_does_not_lead_to_the_next() {
 /// sent, and not in the order of sending.
 fn late_replies(cycles: u32) -> String {
     let mut lines: Vec<(f64, String)> = Vec::new();
-    let mut line = |time: f64, kind: &str, task: &str, number: u32, text: String| {
+    let mut line = |time: f64, (kind, task, number): (&str, &str, u32), text: &str| {
         lines.push((time, format!("{time:>8.6} {kind:>8} {task:>8}({number:>2}): {text}")));
     };
     for cycle in 0..cycles {
         for worker in 0..2_u32 {
-            let (client, middle, server) = (2 + worker, 6 + worker, 9 + worker);
+            let client = ("client", "client", 2 + worker);
+            let [middle, server] = [("worker", "middle", 6 + worker), ("worker", "server", 9 + worker)];
             let begin = f64::from(cycle) * 10.0 + f64::from(worker) * 0.5;
-            let asked = begin + 1.0;
-            line(begin, "client", "client", client, "Start activity Entry client - Ph 1.".to_owned());
-            line(begin, "client", "client", client, "Computing [1]".to_owned());
-            line(
-                asked,
-                "client",
-                "client",
-                client,
-                "Entry client -- Sending RNV to task middle, entry middle".to_owned(),
-            );
-            line(asked, "worker", "middle", middle, "Ready.".to_owned());
-            let received = format!("Entry middle -- Received msg from task client, entry client (t={asked:.6})");
-            line(asked, "worker", "middle", middle, received);
-            line(asked, "worker", "middle", middle, "Start activity Entry middle - Ph 1.".to_owned());
-            line(asked, "worker", "middle", middle, "Computing [1]".to_owned());
-            let asked = asked + 1.0;
-            line(
-                asked,
-                "worker",
-                "middle",
-                middle,
-                "Entry middle -- Sending RNV to task server, entry server".to_owned(),
-            );
-            line(asked, "worker", "server", server, "Ready.".to_owned());
-            let received = format!("Entry server -- Received msg from task middle, entry middle (t={asked:.6})");
-            line(asked, "worker", "server", server, received);
-            line(asked, "worker", "server", server, "Start activity Entry server - Ph 1.".to_owned());
-            line(asked, "worker", "server", server, "Computing [1]".to_owned());
+            line(begin, client, "Start activity Entry client - Ph 1.");
+            line(begin, client, "Computing [1]");
+            let mut asked = begin;
+            for (caller, callee) in [(client, middle), (middle, server)] {
+                let (from, by) = (caller.1, callee.1);
+                asked += 1.0;
+                line(asked, caller, &format!("Entry {from} -- Sending RNV to task {by}, entry {by}"));
+                line(asked, callee, "Ready.");
+                line(
+                    asked,
+                    callee,
+                    &format!("Entry {by} -- Received msg from task {from}, entry {from} (t={asked:.6})"),
+                );
+                line(asked, callee, &format!("Start activity Entry {by} - Ph 1."));
+                line(asked, callee, "Computing [1]");
+            }
             let replied = asked + 1.0;
-            line(
-                replied,
-                "worker",
-                "server",
-                server,
-                "Entry server -- Reply sent to task middle, entry middle".to_owned(),
-            );
-            line(replied, "worker", "server", server, "Waiting.".to_owned());
+            line(replied, server, "Entry server -- Reply sent to task middle, entry middle");
+            line(replied, server, "Waiting.");
             // The second worker goes on first.
             let goes_on = replied + 2.0 - f64::from(worker);
-            line(
-                goes_on,
-                "worker",
-                "middle",
-                middle,
-                "Entry middle -- Reply received from task server, entry server".to_owned(),
-            );
-            line(goes_on, "worker", "middle", middle, "Computing [0.5]".to_owned());
+            line(goes_on, middle, "Entry middle -- Reply received from task server, entry server");
+            line(goes_on, middle, "Computing [0.5]");
             let replied = goes_on + 0.5;
-            line(
-                replied,
-                "worker",
-                "middle",
-                middle,
-                "Entry middle -- Reply sent to task client, entry client".to_owned(),
-            );
-            line(replied, "worker", "middle", middle, "Waiting.".to_owned());
-            line(
-                replied,
-                "client",
-                "client",
-                client,
-                "Entry client -- Reply received from task middle, entry middle".to_owned(),
-            );
+            line(replied, middle, "Entry middle -- Reply sent to task client, entry client");
+            line(replied, middle, "Waiting.");
+            line(replied, client, "Entry client -- Reply received from task middle, entry middle");
         }
     }
     lines.sort_by(|left, right| left.0.total_cmp(&right.0));

@@ -85,6 +85,32 @@ fn what_is_asked_for_is_trusted_most_and_what_nobody_knows_is_told() {
     assert!(noted(&findings, "lower bounds"), "{findings:?}");
 }
 
+/// Operations that a policy kept tell no rate, but for policies that draw at random; a part of them is counted.
+#[test]
+fn what_a_policy_kept_is_named() {
+    let policy = |name: &str| tag("sampling.policy", "stringValue", &format!("\"{name}\""));
+    let of = |text: &str| {
+        let sub = reduced(text.as_bytes(), None);
+        let (again, _) = saved::parse(&"s.json".into(), &saved::write(&sub, "name")).expect("it was just written");
+        assert_eq!(again.scenarios.values().next(), sub.scenarios.values().next());
+        let (_, findings) = rate(&sub);
+        (sub.scenarios.values().next().expect("there is one").chosen, findings.iter().any(|own| own.code.0 == "M067"))
+    };
+    assert_eq!(of(&operations(101, &policy("errors-policy"), "")), (101, true));
+    assert_eq!(of(&operations(101, &policy("Probabilistic 10"), "")), (0, false));
+    // A collector names it in the scope.
+    let scoped = operations(101, "", "").replace(
+        "\"scopeSpans\":[{",
+        "\"scopeSpans\":[{\"scope\":{\"attributes\":[{\"key\":\"tailsampling.policy\",\"value\":{\"stringValue\":\"slow\"}}]},",
+    );
+    let some: String = scoped
+        .lines()
+        .take(40)
+        .chain(operations(101, "", "").lines().skip(40))
+        .fold(String::new(), |all, line| all + line + "\n");
+    assert_eq!((of(&scoped), of(&some)), ((101, true), (40, true)));
+}
+
 #[test]
 #[ignore = "needs the reference data, ../shared"]
 fn trace_identifiers_tell_what_tags_do_not() {

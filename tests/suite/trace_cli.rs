@@ -5,8 +5,13 @@ use std::fs;
 use assert_cmd::Command;
 
 fn dyelog(arguments: &[&str]) -> (i32, String, String) {
+    dyelog_fed(arguments, Vec::new())
+}
+
+fn dyelog_fed(arguments: &[&str], input: Vec<u8>) -> (i32, String, String) {
     let mut command = Command::cargo_bin("dyelog").expect("the package has a binary");
-    let output = command.current_dir(env!("CARGO_MANIFEST_DIR")).args(arguments).output().expect("it starts");
+    let command = command.current_dir(env!("CARGO_MANIFEST_DIR")).args(arguments).write_stdin(input);
+    let output = command.output().expect("it starts");
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("it writes UTF-8");
     (output.status.code().expect("it exits"), text(output.stdout), text(output.stderr))
 }
@@ -55,7 +60,7 @@ fn stat_counts() {
       tasks                 5   A, B, C, db, web
       with time            24
       with CPU             15
-      duration       0.003800 s a mean operation, from 0.002000 s to 0.006400 s
+      duration          3.800 ms a mean operation, from 2.000 ms to 6.400 ms
       span           0.026400 s in all
 
     scenario a
@@ -73,7 +78,7 @@ fn stat_counts() {
       tasks                 2   db, web
       with time            16
       with CPU             12
-      duration       0.004200 s a mean operation, from 0.002000 s to 0.006400 s
+      duration          4.200 ms a mean operation, from 2.000 ms to 6.400 ms
       span           0.026400 s in all
 
     scenario write
@@ -83,7 +88,7 @@ fn stat_counts() {
       tasks                 2   db, web
       with time             8
       with CPU              3
-      duration       0.003000 s a mean operation, from 0.003000 s to 0.003000 s
+      duration          3.000 ms a mean operation, from 3.000 ms to 3.000 ms
       span           0.003000 s in all
     ");
     let (_, report, _) = dyelog(&["trace", "stat", "traces/figure-3.angio", "--format", "json"]);
@@ -162,6 +167,71 @@ fn what_conversions_lose_is_what_the_book_says() {
     }
 }
 
+/// Spans of many traces that come in turn, with attributes of their own, in lines of a hundred.
+fn mixed_spans(count: u64) -> String {
+    let span = |number: u64| {
+        let (trace, start) = (number * 7919 % 997 + 1, 1_700_000_000_000_000_000 + number * 1_000_000);
+        let (id, parent) = (number + 1, if number < 997 { String::new() } else { format!("{:016x}", number - 996) });
+        format!(
+            r#"{{"traceId":"{trace:032x}","spanId":"{id:016x}","parentSpanId":"{parent}","name":"get {}","kind":{},"startTimeUnixNano":"{start}","endTimeUnixNano":"{}","attributes":[{{"key":"request.id","value":{{"stringValue":"id of {number}"}}}}]}}"#,
+            number % 7,
+            number % 3 + 1,
+            start + 900_000,
+        )
+    };
+    let lines = (0..count / 100).map(|line| {
+        let spans: Vec<String> = (line * 100..line * 100 + 100).map(span).collect();
+        let service = format!(r#"{{"key":"service.name","value":{{"stringValue":"s{}"}}}}"#, line / 3 % 5);
+        let resource = format!(r#"{{"attributes":[{service}]}}"#);
+        format!(r#"{{"resourceSpans":[{{"resource":{resource},"scopeSpans":[{{"spans":[{}]}}]}}]}}"#, spans.join(","))
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn conversions_do_not_depend_on_memory() {
+    let folder = tempfile::tempdir().expect("there is room for a folder");
+    let path = folder.path().join("mixed.jsonl").display().to_string();
+    fs::write(&path, mixed_spans(20_000)).expect("it can be written");
+    for target in ["otlp", "jaeger", "zipkin", "spans-csv"] {
+        let convert = |more: &[&str]| {
+            let (code, written, words) = dyelog(&[&["trace", "convert", &path, "--to", target], more].concat());
+            assert_eq!(code, 0, "{words}");
+            (written, words)
+        };
+        let (whole, words) = convert(&["--memory", "1GB"]);
+        assert!(convert(&["--memory", "200KB"]) == (whole.clone(), words), "{target}");
+        // All of it is there: so it reads as what it was made of.
+        let back = folder.path().join(target).display().to_string();
+        fs::write(&back, whole).expect("it can be written");
+        let spans = |file: &str| dyelog(&["trace", "convert", file, "--to", "spans-csv"]).1;
+        let sorted = |file: &str| {
+            let mut rows: Vec<String> = spans(file).lines().map(|row| row.replace(",internal,", ",,")).collect();
+            rows.sort_unstable();
+            rows
+        };
+        assert!(sorted(&back) == sorted(&path), "{target}");
+    }
+}
+
+/// A saved sub-model, too, is the same whatever waits on disk: where it keeps all spans, some or none.
+#[test]
+fn sub_models_do_not_depend_on_memory() {
+    let folder = tempfile::tempdir().expect("there is room for a folder");
+    let path = folder.path().join("mixed.jsonl").display().to_string();
+    // Some traces lack spans.
+    let spans: Vec<String> =
+        mixed_spans(20_000).lines().enumerate().filter(|(at, _)| at % 50 != 20).map(|(_, line)| line.into()).collect();
+    fs::write(&path, spans.join("\n")).expect("it can be written");
+    for keep in ["1000000", "3000", "0"] {
+        let saved =
+            |memory: &str| dyelog(&["model", &path, "--format", "submodel", "--keep-spans", keep, "--memory", memory]);
+        let (code, whole, words) = saved("1GB");
+        assert_eq!(code, 0, "{words}");
+        assert!(saved("200KB") == (code, whole, words), "{keep}");
+    }
+}
+
 #[test]
 fn conversions_keep_the_model() {
     let folder = tempfile::tempdir().expect("there is room for a folder");
@@ -200,6 +270,22 @@ fn tar(files: &[(&str, &[u8])]) -> Vec<u8> {
     bytes
 }
 
+/// A zip archive of some files, which are not packed.
+fn zip(files: &[(&str, &[u8])]) -> Vec<u8> {
+    let (mut bytes, mut list) = (Vec::new(), Vec::new());
+    for (name, content) in files {
+        let sizes = [0, content.len() as u32, content.len() as u32].map(u32::to_le_bytes).concat();
+        let name_length = [name.len() as u8, 0, 0, 0];
+        list.extend([&b"PK\x01\x02"[..], &[0; 12], &sizes, &name_length, &[0; 10]].concat());
+        list.extend((bytes.len() as u32).to_le_bytes());
+        list.extend(name.as_bytes());
+        bytes.extend([&b"PK\x03\x04"[..], &[0; 10], &sizes, &name_length, name.as_bytes(), content].concat());
+    }
+    let count = [files.len() as u8, 0, files.len() as u8, 0];
+    let end = [list.len() as u32, bytes.len() as u32].map(u32::to_le_bytes).concat();
+    [&bytes[..], &list, b"PK\x05\x06", &[0; 4], &count, &end, &[0; 2]].concat()
+}
+
 #[test]
 fn folders_archives_and_patterns() {
     use std::io::Write as _;
@@ -224,6 +310,15 @@ fn folders_archives_and_patterns() {
         assert_eq!((code, found.as_str()), (0, wanted.as_str()), "{name}: {words}");
         assert!(words.contains("T007") && words.contains("read.me"), "{name}: {words}");
     }
+    put("day.zip", &zip(&[("day/a.angio", figure), ("day/read.me", b"no trace"), ("day/b.angio", rpc)]));
+    for name in ["day.zip", "day.tar", "day.tar.gz", "day.tar.zst"] {
+        let bytes = fs::read(path(name)).expect("it was written");
+        let (code, found, words) = dyelog_fed(&["trace", "convert", "-"], bytes);
+        assert_eq!((code, found.as_str()), (0, wanted.as_str()), "{name}: {words}");
+        assert!(words.contains("standard input/day/read.me"), "{name}: {words}");
+    }
+    let (code, _, words) = dyelog_fed(&["trace", "convert", "-"], b"PK\x03\x04 and no more".to_vec());
+    assert!(code == 2 && words.contains("standard input"), "{words}");
     let (code, found, words) = dyelog(&["trace", "convert", &path("d*y/[ab].angio")]);
     assert_eq!((code, found.as_str(), words.as_str()), (0, wanted.as_str(), ""));
     assert_eq!(dyelog(&["model", &path("day")]).0, 0, "a picture is no model");

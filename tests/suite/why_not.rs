@@ -258,6 +258,9 @@ fn check_what_was_done(study: &Study<'_>, made: &Made) {
             Caused::Alternative(entry, begin, end) => {
                 assert!([begin, end].iter().all(|node| outcome.owner[*node as usize] == entry), "{}", done.text);
             }
+            Caused::Barrier(entry, node) => {
+                assert_eq!(outcome.part(outcome.owner[node as usize]).0, entry, "{}", done.text);
+            }
             Caused::Nothing => {}
         }
     }

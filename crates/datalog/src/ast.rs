@@ -89,6 +89,24 @@ impl Program {
             None => Place::Nowhere,
         }
     }
+
+    /// The file of a span and the line there, from 1; line 0 of `rules` where it is of none.
+    pub fn line(&self, span: Span) -> (Arc<str>, usize) {
+        self.files.get(span.file as usize).map_or_else(
+            || ("rules".into(), 0),
+            |file| {
+                let before = file.text.get(..span.start as usize).unwrap_or_default();
+                (Arc::clone(&file.name), before.matches('\n').count() + 1)
+            },
+        )
+    }
+
+    /// What a span says, in one line.
+    pub fn text(&self, span: Span) -> String {
+        let file = self.files.get(span.file as usize);
+        let text = file.and_then(|file| file.text.get(span.start as usize..span.end as usize)).unwrap_or_default();
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    }
 }
 
 /// A file's use of another one.
@@ -197,6 +215,35 @@ pub enum MatchItem {
     Node(NodePattern),
     /// `repeat x in 1..n min 1 { … }`
     Repeat(Repeat),
+    /// `{ … } or { … }`, `optional { … }`
+    Choice(Choice),
+}
+
+/// Parts of a pattern of which one matches, or which may be missing.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Choice {
+    /// Each of them, in the order in which they are tried.
+    pub ways: Vec<Vec<MatchItem>>,
+    /// Whether it may be missing, which is tried last.
+    pub optional: bool,
+    /// The whole text.
+    pub span: Span,
+}
+
+impl Template {
+    /// All its nodes, those of sequences and of all alternatives among them, in the order of the text.
+    pub fn nodes(&self) -> Vec<&NodePattern> {
+        let mut open: Vec<&MatchItem> = self.items.iter().rev().collect();
+        let mut nodes = Vec::new();
+        while let Some(item) = open.pop() {
+            match item {
+                MatchItem::Node(node) => nodes.push(node),
+                MatchItem::Repeat(repeat) => nodes.extend(&repeat.nodes),
+                MatchItem::Choice(choice) => open.extend(choice.ways.iter().rev().flat_map(|way| way.iter().rev())),
+            }
+        }
+        nodes
+    }
 }
 
 /// A sequence of nodes.

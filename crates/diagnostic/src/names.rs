@@ -74,6 +74,11 @@ impl Names {
         Arc::clone(&self.strings[name.index()])
     }
 
+    /// All strings, in the order of their numbers.
+    pub fn texts(&self) -> impl Iterator<Item = &str> {
+        self.strings.iter().map(AsRef::as_ref)
+    }
+
     /// How many strings there are.
     pub fn len(&self) -> usize {
         self.strings.len()

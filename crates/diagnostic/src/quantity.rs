@@ -47,6 +47,22 @@ pub fn milliseconds(seconds: f64) -> String {
     format!("{} ms", three(seconds * 1e3))
 }
 
+/// A time given in seconds as a number of milliseconds with four significant digits, for columns that have the unit in their heading:
+/// `2.159`.
+pub fn in_ms(seconds: f64) -> String {
+    number(seconds * 1e3)
+}
+
+/// How people read values of a unit: the factor, and the unit that they have then. Times are in milliseconds, parts in per cent, all else is
+/// as it was.
+pub fn for_people(unit: &str) -> (f64, &str) {
+    match unit {
+        "s" => (1e3, "ms"),
+        "part" => (100.0, "%"),
+        other => (1.0, other),
+    }
+}
+
 /// A share of one in per cent: `68 %`, and below ten per cent with three significant digits, `1.23 %`. A share that is no number
 /// is a dash.
 pub fn percent(share: f64) -> String {

@@ -140,10 +140,8 @@ impl<'a> AsymptoticBounds<'a> {
 
     /// Of the open arrivals at each entry by themselves, in the order of entries.
     pub fn open(&self) -> Vec<ArrivalBounds> {
-        let entries = self.analysis.model.entries.iter().enumerate();
-        let arrivals = entries.filter_map(|(number, entry)| {
-            let copies = f64::from(self.analysis.model.tasks[entry.task.index()].copies());
-            let rate = entry.open_arrival_rate.filter(|rate| *rate > 0.0)? * copies;
+        let arrivals = (0..self.held.len()).filter_map(|number| {
+            let rate = Some(self.analysis.model.open_rate(number.into())).filter(|rate| *rate > 0.0)?;
             let mut visits = vec![0.0; self.held.len()];
             visits[number] = 1.0;
             let limits = self.limits(&self.analysis.visits(visits));

@@ -474,6 +474,16 @@ impl Task {
 }
 
 impl Model {
+    /// How many copies the task of an entry has.
+    pub fn copies_of(&self, entry: EntryId) -> f64 {
+        f64::from(self.tasks[self.entries[entry.index()].task.index()].copies())
+    }
+
+    /// Open arrivals at an entry, per second at all copies of its task; 0 where there are none.
+    pub fn open_rate(&self, entry: EntryId) -> f64 {
+        self.entries[entry.index()].open_arrival_rate.unwrap_or_default() * self.copies_of(entry)
+    }
+
     /// All requests: those of the phases of entries, then those of activities, then what entries pass on.
     pub fn requests(&self) -> impl Iterator<Item = Request> {
         let entries = || (0..).map(EntryId).zip(&self.entries);

@@ -5,7 +5,7 @@
 
 use crate::flow::ActivityGraph;
 use crate::invocation::{Invocation, InvocationError, StepWork};
-use crate::{Body, CallKind, EntryId, Model, TaskId, Work};
+use crate::{Body, CallKind, EntryId, Model, Work};
 
 /// Why a model has no operational analysis.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -129,9 +129,7 @@ impl<'a> OperationalAnalysis<'a> {
 
     /// Invocations of each entry in a second because of open arrivals, at all copies of its task. A rate is that of each copy.
     pub fn open_rates(&self) -> Vec<f64> {
-        let copies = |task: TaskId| f64::from(self.model.tasks[task.index()].copies());
-        let entries = self.model.entries.iter();
-        self.visits(entries.map(|entry| entry.open_arrival_rate.unwrap_or_default() * copies(entry.task)).collect())
+        self.visits((0..self.means.len()).map(|entry| self.model.open_rate(entry.into())).collect())
     }
 
     /// By entry: for how long an invocation holds what, when nothing queues. A fork takes as long as its longest branch at least; one

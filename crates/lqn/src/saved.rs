@@ -86,6 +86,8 @@ struct ScenarioShape {
     headless: u64,
     #[serde(skip_serializing_if = "is_zero", default)]
     failures: u64,
+    #[serde(skip_serializing_if = "is_zero", default)]
+    chosen: u64,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     sampled: Option<SampledShape>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -170,6 +172,8 @@ struct EntryShape {
     blocks: Vec<BlockShape>,
     #[serde(skip_serializing_if = "is_zero", default)]
     moved_waits: u64,
+    #[serde(skip_serializing_if = "is_zero", default)]
+    untimed_delays: u64,
     #[serde(skip_serializing_if = "MomentsShape::is_nothing", default)]
     response: MomentsShape,
     #[serde(skip_serializing_if = "String::is_empty", default)]

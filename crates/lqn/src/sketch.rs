@@ -174,6 +174,19 @@ impl Sketch {
         Some((at(low)?, if high > count { f64::INFINITY } else { at(high)? }))
     }
 
+    /// How many values lie below this one, as if those of a bucket were spread evenly.
+    pub fn below(&self, value: f64) -> f64 {
+        if value <= 0.0 {
+            return 0.0;
+        }
+        let edge = |bucket: usize| f64::from_bits(((FIRST + bucket) as u64) << (52 - FINENESS));
+        let of = |(place, count): (usize, &u64)| {
+            let (low, high) = (edge(self.first + place), edge(self.first + place + 1));
+            *count as f64 * ((value - low) / (high - low)).clamp(0.0, 1.0)
+        };
+        self.zeros as f64 + self.counts.iter().enumerate().map(of).sum::<f64>()
+    }
+
     /// The value that this part of all values does not exceed, to within [`SKETCH_ERROR`].
     pub fn quantile(&self, part: f64) -> Option<f64> {
         if self.total == 0 {

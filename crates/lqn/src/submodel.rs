@@ -132,6 +132,11 @@ impl SubModel {
         &self.entries
     }
 
+    /// Whether it holds no operation, whole or set aside.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty() && self.scenarios.is_empty() && self.set_aside == 0
+    }
+
     /// One entry.
     pub fn entry(&self, index: EntryIndex) -> &EntryTotal {
         &self.entries[index.index()]
@@ -173,6 +178,7 @@ impl SubModel {
             work: FxIndexMap::default(),
             blocks: FxIndexMap::default(),
             moved_waits: 0,
+            untimed_delays: 0,
             response: Moments::default(),
             responses: Sketch::default(),
             calls: FxIndexMap::default(),

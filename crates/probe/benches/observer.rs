@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use dyelog_probe::observer::{Input, Observer, Output, Request, Service, Transport, TransportError};
 use dyelog_probe::{Form, Function, Mode, Recorder};
+use rustix::time::{ClockId, clock_gettime};
 
 static SERVE: Input = Input::new("Bench", "serve", Service::Synchronous);
 static CALL: Output = Output::new("Bench", "call", Request::Synchronous);
@@ -16,6 +17,11 @@ const ROUNDS: usize = 15;
 const CALLS: u32 = 100_000;
 /// The most that a pair may cost, nanoseconds.
 const BAR: f64 = 100.0;
+/// Operations of a paced run, ten a millisecond, and pairs of such runs, with an observer and without.
+const PACED: u32 = 20_000;
+const PAIRS: usize = 9;
+/// The most that an observer may take of a processor.
+const PART: f64 = 0.01;
 
 struct Nowhere;
 
@@ -66,6 +72,49 @@ fn fastrace_span() -> f64 {
     begin.elapsed().as_nanos() as f64 / f64::from(CALLS)
 }
 
+/// Processor time of the process, nanoseconds.
+fn used() -> f64 {
+    let now = clock_gettime(ClockId::ProcessCPUTime);
+    now.tv_sec as f64 * 1e9 + now.tv_nsec as f64
+}
+
+/// Processors that 10,000 operations a second take, each of which calls another one and works for 10 µs.
+fn paced(is_observed: bool) -> f64 {
+    let observer = is_observed.then(|| {
+        let observer = Observer::of("bench", "bench").interval(Duration::from_secs(1)).start(Nowhere);
+        observer.expect("rounds take turns")
+    });
+    let (begin, before) = (Instant::now(), used());
+    for batch in 1..=PACED / 10 {
+        for _ in 0..10 {
+            let serving = SERVE.start();
+            let end = Instant::now() + Duration::from_micros(10);
+            let calling = CALL.start();
+            while Instant::now() < end {
+                std::hint::spin_loop();
+            }
+            drop(calling);
+            drop(serving);
+        }
+        std::thread::sleep((begin + Duration::from_millis(u64::from(batch))).saturating_duration_since(Instant::now()));
+    }
+    let (used, time) = (used() - before, begin.elapsed().as_nanos() as f64);
+    if let Some(observer) = observer {
+        assert!(observer.finish().is_clean());
+    }
+    used / time
+}
+
+/// Prints what observing takes of a processor at 10,000 operations a second; whether that is too much.
+fn at_a_rate() -> bool {
+    let mut more: Vec<f64> = (0..PAIRS).map(|_| paced(true) - paced(false)).collect();
+    more.sort_by(f64::total_cmp);
+    let middle = more[PAIRS / 2];
+    let (least, most) = (100.0 * more[1], 100.0 * more[PAIRS - 2]);
+    println!("observing 10,000 operations a second: {:.2} % of a processor  ({least:.2} to {most:.2})", 100.0 * middle);
+    middle > PART
+}
+
 fn main() -> ExitCode {
     let served = || drop(black_box(SERVE.start()));
     let called = || drop(black_box(CALL.start()));
@@ -85,7 +134,7 @@ fn main() -> ExitCode {
         });
         rounds.push([clock, mean(served), observed(served), observed(called), probed(), fastrace_span()]);
     }
-    let mut missed = false;
+    let mut missed = at_a_rate();
     for (place, name) in names.iter().enumerate() {
         let mut own: Vec<f64> = rounds.iter().map(|round| round[place]).collect();
         own.sort_by(f64::total_cmp);

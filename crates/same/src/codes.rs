@@ -22,5 +22,7 @@ pub const NOT_WALKABLE: Code = Code("R042");
 pub const UNMATCHED: Code = Code("T157");
 /// What a template finds is not retired.
 pub const UNRETIRED: Code = Code("R046");
+/// A template replaces the shipped one of its name.
+pub const REPLACES: Code = Code("R018");
 /// A template that never has its turn.
 pub const SHADOWED: Code = Code("R073");

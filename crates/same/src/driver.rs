@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 
 use crate::aggregation::{Accepted, Aggregated, Aggregation};
 use crate::codes;
+use crate::explain::{Aside, Is, Watch};
 use crate::forest::{Arrival, End, Forest, Found, NO_TEMPLATE, NONE, Spent};
 use crate::loss_inference::{LossInference, Origin, Verdict};
 use crate::record::{Link, Occurrence, Record, RecordKind};
@@ -161,6 +162,53 @@ impl Same {
         }
     }
 
+    /// Watches what is made of a message.
+    pub(crate) fn watch(&mut self, watch: Watch) {
+        self.forest.watch = Some(Box::new(watch));
+    }
+
+    /// What was watched.
+    pub(crate) fn unwatch(&mut self) -> Watch {
+        self.forest.watch.take().map(|watch| *watch).unwrap_or_default()
+    }
+
+    /// Whether the message that comes next is the one that is studied.
+    pub(crate) fn studies(&mut self, is_now: bool) {
+        if let Some(watch) = self.forest.watch.as_deref_mut() {
+            watch.is_now = is_now;
+        }
+    }
+
+    /// How many messages were received.
+    pub(crate) fn received(&self) -> u32 {
+        self.message()
+    }
+
+    /// Tries all templates at a message, where one is studied.
+    fn study(&mut self, names: &TraceNames, message: &Delivered) {
+        let Delivered { from, transit, to, label, .. } = *message;
+        let number = self.message();
+        let sender = (from != NONE || transit.is_some()).then(|| self.forest.ends_of(from, transit, to)[0].0);
+        if let Some(watch) = self.forest.watch.as_deref_mut() {
+            watch.current = number;
+            if watch.is_now {
+                watch.from = sender.map(Is::Occurrence);
+            }
+        }
+        if from == NONE {
+            self.set_aside(Aside::Explained);
+        } else {
+            self.rules.study_message(&mut self.forest, from, to, names.names.text(label));
+        }
+    }
+
+    /// Notes what becomes of the message that is studied.
+    fn set_aside(&mut self, aside: Aside) {
+        if let Some(watch) = self.forest.watch.as_deref_mut().filter(|watch| watch.is_now) {
+            watch.aside = Some(aside);
+        }
+    }
+
     /// The node that a task sends from.
     fn sender(&mut self, task: TaskId) -> u32 {
         match self.forest.live(task) {
@@ -189,43 +237,50 @@ impl Same {
         let Delivered { sender, from, to, label, timing, .. } = *message;
         self.analysis.messages += 1;
         let kind = self.loss_inference.kind(names.task(sender).name, names.task(to).name, label);
+        if self.forest.watch.is_some() {
+            self.study(names, message);
+        }
         if from == NONE {
             self.arrive_explained(names, message, kind, step);
         } else {
             let name = if self.rules.asks_names() { names.names.text(label) } else { "" };
-            match self.chosen(from, to, name, kind) {
-                Some(chosen) if self.rules.is_reply(&chosen) => {
-                    self.loss_inference.replies(kind);
-                    let visit =
-                        if self.rules.begins(&chosen) { self.accept(names, message, kind, step).0 } else { NONE };
-                    self.carry_out(&chosen, message, step, (visit, timing));
-                }
-                Some(chosen) if self.rules.begins(&chosen) => {
-                    if !self.is_stray(message, kind, step) {
-                        let begun = self.accept(names, message, kind, step);
-                        self.carry_out(&chosen, message, step, begun);
-                    }
-                }
-                Some(chosen) => self.carry_out(&chosen, message, step, (NONE, timing)),
-                None => {
-                    self.unmatched += 1;
-                    self.lose(message.transit);
-                }
+            let mut chosen = Chosen::default();
+            if !self.chosen((from, to), name, kind, &mut chosen) {
+                self.unmatched += 1;
+                self.set_aside(Aside::Unmatched);
+                self.lose(message.transit);
+            } else if self.rules.is_reply(&chosen) {
+                self.loss_inference.replies(kind);
+                let begins = self.rules.begins(&chosen);
+                let visit = if begins { self.accept(names, message, kind, step).0 } else { NONE };
+                self.carry_out(&mut chosen, message, step, (visit, timing));
+            } else if !self.rules.begins(&chosen) {
+                self.carry_out(&mut chosen, message, step, (NONE, timing));
+            } else if !self.is_stray(message, kind, step) {
+                let begun = self.accept(names, message, kind, step);
+                self.carry_out(&mut chosen, message, step, begun);
             }
         }
         self.aggregation.acts(names, to, timing.arrived);
     }
 
-    /// The template for a message.
-    fn chosen(&mut self, from: u32, to: TaskId, name: &str, kind: u32) -> Option<Chosen> {
-        let chosen = self.rules.at_message(&self.forest, from, to, name, true)?;
-        if self.rules.is_reply(&chosen) && self.had_changed_parts(kind, &chosen) {
-            return self.rules.at_message(&self.forest, from, to, name, false);
+    /// Looks for the template for a message; whether there is one.
+    fn chosen(&mut self, ends: (u32, TaskId), name: &str, kind: u32, chosen: &mut Chosen) -> bool {
+        let matches = self.rules.at_message(&self.forest, ends, name, true, chosen);
+        if matches && self.rules.is_reply(chosen) && self.had_changed_parts(kind, chosen) {
+            self.set_aside(Aside::Request);
+            return self.rules.at_message(&self.forest, ends, name, false, chosen);
         }
-        Some(chosen)
+        matches
     }
 
-    fn carry_out(&mut self, chosen: &Chosen, message: &Delivered, step: &MessageStep, (visit, timing): (u32, Timing)) {
+    fn carry_out(
+        &mut self,
+        chosen: &mut Chosen,
+        message: &Delivered,
+        step: &MessageStep,
+        (visit, timing): (u32, Timing),
+    ) {
         let Delivered { from, transit, to, spent, .. } = *message;
         let arrival = Arrival { timing, line: step.line, number: self.message(), spent };
         let message = Message { from, transit, to, visit, arrival };
@@ -238,6 +293,7 @@ impl Same {
         self.note_late(from, to);
         let is_stray = self.loss_inference.is_stray(kind, self.forest.is_busy(to));
         if is_stray {
+            self.set_aside(Aside::Stray);
             self.loss_inference.strays(kind, Origin { file: step.file, line: step.line });
             self.ignore(from, transit, to, timing.arrived);
         }

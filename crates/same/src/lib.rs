@@ -48,6 +48,7 @@
 pub mod aggregation;
 pub mod codes;
 mod driver;
+pub mod explain;
 #[doc(hidden)]
 pub mod facts;
 #[doc(hidden)]

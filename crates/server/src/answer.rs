@@ -3,10 +3,9 @@
 use dyelog::diagnostic::Diagnostics;
 use dyelog::lqn::Language;
 use dyelog::lqn::results::Results;
-use dyelog::lqn::saved;
 use dyelog::lqn::submodel::SubModel;
 use dyelog::model::utilisation::Metrics;
-use dyelog::pipeline::{Input, Options, Source, model};
+use dyelog::pipeline::{Source, model_of};
 use dyelog::report;
 use dyelog::report::Look;
 use dyelog::report::draw::lqn::{self, LqnOptions};
@@ -50,10 +49,8 @@ impl Answer {
     pub fn of(mut submodel: SubModel, merge: &str, metered: &Metered) -> Result<Self, String> {
         let utilisation = metered.apply(&mut submodel);
         let unknown = unknown_sampling(&submodel);
-        let text = saved::write(&submodel, merge);
-        let mut options = Options::default();
-        options.utilisation = Metrics { series: utilisation, ..Metrics::default() };
-        let source = model(&[Input::new("period", text)], None, &options, &mut ()).map_err(words)?;
+        let utilisation = Metrics { series: utilisation, ..Metrics::default() };
+        let source = model_of(submodel, merge, &utilisation, &mut ()).map_err(words)?;
         Ok(Self { source, unknown })
     }
 

@@ -1,9 +1,9 @@
 //! Names of operations, capped by service: one that makes each request an operation of its own would fill every model with them.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 
+use dyelog::lqn::digest::Digest;
 use dyelog::trace::protobuf::{Fields, Malformed, Value};
 use dyelog::trace::spans::Grouping;
 
@@ -41,17 +41,13 @@ impl Offenders {
     /// Whether a span's name counts; not, where its service has too many.
     pub fn admits(&mut self, resource: &Arc<[u8]>, name: &[u8], grouping: &Grouping) -> bool {
         let service = self.service(resource);
-        let mut digest = DefaultHasher::new();
-        (service, name).hash(&mut digest);
-        let digest = digest.finish();
+        let digest = Digest::of(1).word(service as u64).bytes(name).short();
         if self.known.contains(&digest) {
             return true;
         }
         let text = String::from_utf8_lossy(name);
-        let mut group = DefaultHasher::new();
-        grouping.name(&text).hash(&mut group);
+        let group = Digest::of(2).text(&grouping.name(&text)).short();
         let groups = &mut self.groups[service];
-        let group = group.finish();
         let counts = groups.contains(&group) || groups.len() < MOST && groups.insert(group);
         if counts {
             if self.known.len() >= REMEMBERED {
@@ -77,9 +73,7 @@ impl Offenders {
         {
             return *number;
         }
-        let mut digest = DefaultHasher::new();
-        resource.hash(&mut digest);
-        let number = self.numbered(digest.finish(), resource);
+        let number = self.numbered(Digest::of(3).bytes(resource).short(), resource);
         self.last = Some((Arc::clone(resource), number));
         number
     }

@@ -171,6 +171,10 @@ fn traces() -> Vec<Path> {
             json!({ "get": modelled("The model of what observers reported of a period.", ("In the text language of the LQN tool suite.", text_of("text/plain"))) }),
         ),
         (
+            "/v1/observed/reports",
+            json!({ "get": modelled("What observers reported of a period, as it is kept.", ("A document that `/services/put` and `/v1/import` take.", content("Observations"))) }),
+        ),
+        (
             "/v1/observed/validation",
             json!({ "get": modelled("Measured against predicted figures of that model, and the sources of its numbers.", ("The figures.", content("Validation"))) }),
         ),

@@ -100,6 +100,12 @@ pub struct Imported {
     pub start: u64,
 }
 
+/// Whether a text has observations of observers, and no sub-model.
+pub fn is_reports(text: &str) -> bool {
+    let members = text.trim_start().strip_prefix('{');
+    members.is_some_and(|members| members.trim_start().starts_with("\"dyelog-observations\""))
+}
+
 /// Reads a saved sub-model that is to be added to a store.
 ///
 /// # Errors

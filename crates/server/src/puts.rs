@@ -5,7 +5,7 @@ use std::sync::Arc;
 use dyelog_observe::observation::Observation;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::service::Turn;
+use crate::service::{Turn, wall_clock};
 use crate::store::Store;
 
 /// How many reports wait at most, and are stored together.
@@ -46,7 +46,7 @@ fn follow(mut store: Store, mut receiver: mpsc::Receiver<Put>, turn: &Turn) {
             groups.push(next.observations);
             answers.push(next.done);
         }
-        let stored = turn.take(|| store.put_observations(&groups));
+        let stored = turn.take(|| store.put_observations(&groups, wall_clock()));
         match stored {
             // A sender may have gone away. That its report is there does no harm: it is known if it comes again.
             Ok(counts) => answers.into_iter().zip(counts).for_each(|(done, new)| drop(done.send(Ok(new)))),

@@ -28,6 +28,8 @@ use crate::{services, web};
 
 /// How many connections are open at a time.
 const CONNECTIONS: usize = 1024;
+/// What a connection reads ahead, bytes: more would add up over very many of them, beside the budget for bodies.
+const BUFFER: usize = 32 << 10;
 /// How long the head of a request may take.
 const HEAD: Duration = Duration::from_secs(10);
 /// How long a stop waits for requests in work.
@@ -94,7 +96,7 @@ pub async fn serve(listener: TcpListener, tls: Option<TlsAcceptor>, routes: Rout
     let connections = Arc::new(Semaphore::new(CONNECTIONS));
     let graceful = GracefulShutdown::new();
     let mut builder = auto::Builder::new(TokioExecutor::new());
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD);
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD).max_buf_size(BUFFER);
     builder.http2().timer(TokioTimer::new()).keep_alive_interval(Some(HEAD)).keep_alive_timeout(HEAD);
     loop {
         let accepted = tokio::select! {

@@ -23,7 +23,8 @@ use crate::period::{self, Period};
 use crate::receive::{Refusal, plain};
 use crate::recorded::Recorded;
 use crate::service::Service;
-use crate::services::{Desk, text};
+use crate::services::messages::{Report, Stored};
+use crate::services::{self, Desk, text};
 use crate::store::{Store, StoreError};
 
 /// Routes that need no token.
@@ -44,6 +45,7 @@ pub fn reading(service: Arc<Service>) -> Router {
         .route("/v1/period/report", get(report))
         .route("/v1/period/difference", get(difference))
         .route("/v1/observed/model", get(observed_model))
+        .route("/v1/observed/reports", get(reports))
         .route("/v1/observed/validation", get(observed_validation))
         .route("/", get(front))
         .with_state(service)
@@ -375,6 +377,13 @@ async fn observed_validation(
     Ok(Json(observed(&service, &asked, observed::validation).await?).into_response())
 }
 
+async fn reports(State(service): State<Arc<Service>>, Asking(asked): Asking<Asked>) -> Result<Response, Failed> {
+    let period = asked.period(&service)?;
+    let signed = |time: u64| i64::try_from(time).unwrap_or(i64::MAX);
+    let text = ask(&service, move |store| store.reports(signed(period.from), signed(period.to))).await?;
+    Ok(([(CONTENT_TYPE, "application/json")], text.ok_or_else(nothing)?).into_response())
+}
+
 async fn forget(State(service): State<Arc<Service>>, Asking(asked): Asking<Asked>) -> Result<Response, Failed> {
     if asked.from.is_none() && asked.to.is_none() {
         return Err(Failed(StatusCode::BAD_REQUEST, "say what to delete: `from` or `to`".to_owned()));
@@ -387,6 +396,13 @@ async fn forget(State(service): State<Arc<Service>>, Asking(asked): Asking<Asked
 async fn import(State(desk): State<Desk>, request: Request) -> Result<Response, Failed> {
     let Desk { service, budget } = desk;
     let (body, share) = plain(&budget, request).await.and_then(text).map_err(Failed::from)?;
+    if period::is_reports(&body) {
+        let Stored { stored, duplicates } = services::put(service, Report { document: body }).await?;
+        drop(share);
+        return Ok(
+            Json(serde_json::json!({ "imported": true, "stored": stored, "duplicates": duplicates })).into_response()
+        );
+    }
     let found = period::imported("the body", &body).map_err(|why| Failed(StatusCode::BAD_REQUEST, why))?;
     drop(share);
     let now = service.now();

@@ -86,12 +86,12 @@ impl Compiled {
             .iter()
             .filter_map(|item| match item {
                 MatchItem::Node(node) => Some(node),
-                MatchItem::Repeat(_) => None,
+                MatchItem::Repeat(_) | MatchItem::Choice(_) => None,
             })
             .collect();
         let repeat = template.items.iter().find_map(|item| match item {
             MatchItem::Repeat(repeat) => Some(repeat),
-            MatchItem::Node(_) => None,
+            MatchItem::Node(_) | MatchItem::Choice(_) => None,
         });
         let mut body = Body {
             template,

@@ -70,6 +70,11 @@ pub const SAME_NODE: Code = Code("R085");
 /// Conditions that can never hold together.
 pub const NEVER: Code = Code("R084");
 
+/// A condition or statement that no combination of alternatives keeps.
+pub const BETWEEN_ALTERNATIVES: Code = Code("R086");
+/// A template with more combinations of alternatives than are tried.
+pub const TOO_MANY_ALTERNATIVES: Code = Code("R087");
+
 /// A node that no template matches.
 pub const UNMATCHED: Code = Code("R090");
 /// A thread that moves to another task with no request that a template recognises.
@@ -80,5 +85,7 @@ pub const TRIGGER: Code = Code("R092");
 pub const BUDGET: Code = Code("R093");
 /// The reference engine was asked for with rules that it does not have.
 pub const ENGINE: Code = Code("R094");
+/// A barrier that the model leaves out.
+pub const BARRIER: Code = Code("R096");
 /// A match gave work of one task to an entry of another.
 pub const MISPLACED: Code = Code("R095");

@@ -234,6 +234,13 @@ impl<'a> Commit<'a> {
             }
             Effect::Branch { entry, begin, join } => self.add_branch(*entry, *begin, *join, this),
             Effect::Alternative { entry, fork, join } => self.alternative(*entry, *fork, *join, this),
+            Effect::Barrier(node) => {
+                let node = this.node(*node);
+                if let Some(flags) = self.outcome.flags.get_mut(node as usize) {
+                    *flags |= WAITED;
+                    self.outcome.barriers.push(node);
+                }
+            }
             Effect::ForkRequest { from, to, fork, join } => self.fork_request(*from, *to, *fork, *join, this),
             Effect::For(from, body) => {
                 for running in *from..=i64::from(this.found.count) {

@@ -13,6 +13,7 @@ use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
 
+use crate::barriers;
 use crate::commit::Commit;
 use crate::matcher::{Match, Matcher, PROCESSED, Registers};
 use crate::plan::TemplatePlan;
@@ -91,6 +92,23 @@ pub enum BranchKind {
     Request(u32),
     /// Nothing: it says where what the entry does itself is an alternative to something else.
     Alternative,
+    /// The requests of the meeting of that number, one after the other.
+    Meeting(u32),
+    /// Nothing: its request is part of a meeting.
+    Met,
+}
+
+/// Requests of one entry whose servers wait for each other at barriers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Meeting {
+    /// The nodes of the entry at which they are made.
+    pub forks: Vec<NodeId>,
+    /// The nodes that wait for their ends.
+    pub joins: Vec<NodeId>,
+    /// Of each server, whether something waits for its end.
+    pub awaited: Vec<bool>,
+    /// Numbers of requests: up to the first barrier, from there to the next, and so on, each with one for each server.
+    pub stages: Vec<Vec<u32>>,
 }
 
 /// What can be wrong with a node after matching.
@@ -104,6 +122,8 @@ pub enum Irregularity {
     WrongTrigger,
     /// Matching stopped early for the operation.
     Budget,
+    /// A wait for other entries that cannot be put into the model.
+    Barrier,
 }
 
 /// A match that has been committed.
@@ -173,6 +193,12 @@ pub struct Outcome {
     pub requests: Vec<Request>,
     /// Parallel branches.
     pub branches: Vec<Branch>,
+    /// Nodes at which entries wait for each other.
+    pub barriers: Vec<NodeId>,
+    /// What the last entries are: what an entry does after a barrier, and after how many of its own.
+    pub parts: Vec<(EntryNumber, u32)>,
+    /// What barriers make of requests.
+    pub meetings: Vec<Meeting>,
     /// What is not as it should be.
     pub irregular: Vec<(Irregularity, NodeId)>,
     /// Nodes that templates gave to entries of other tasks, the first of each visit, with the number of the template.
@@ -190,6 +216,14 @@ impl Outcome {
     #[inline]
     pub fn is_processed(&self, node: NodeId) -> bool {
         self.flags[node as usize] & PROCESSED != 0
+    }
+
+    /// The entry of which an entry is a part, and after how many barriers; itself and 0 where it is all of it or its first part.
+    #[inline]
+    pub fn part(&self, entry: EntryNumber) -> (EntryNumber, u32) {
+        let whole = self.entries.len() - self.parts.len();
+        let part = (entry as usize).checked_sub(whole).and_then(|part| self.parts.get(part));
+        part.copied().unwrap_or((entry, 0))
     }
 }
 
@@ -246,7 +280,11 @@ pub fn run<E: Engine, O: Observer + ?Sized>(
     if plans.iter().any(|plan| plan.effects.unsure) {
         driver.misplaced();
     }
-    driver.commit.outcome
+    let mut outcome = driver.commit.outcome;
+    if !outcome.barriers.is_empty() {
+        barriers::split(toeg, &mut outcome);
+    }
+    outcome
 }
 
 impl<E: Engine, O: Observer + ?Sized> Driver<'_, E, O> {

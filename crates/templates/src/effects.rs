@@ -110,6 +110,8 @@ pub enum Effect {
         /// The node after.
         join: ModelNode,
     },
+    /// An entry waits at a node for others, which wait for it.
+    Barrier(ModelNode),
     /// A branch of the one entry is a request to the other.
     ForkRequest {
         /// The entry that makes the request.
@@ -297,6 +299,7 @@ impl Maker<'_> {
                 Action::AddAlternative { entry, fork, join } => {
                     Effect::Alternative { entry: self.whose(*entry), fork: *fork, join: *join }
                 }
+                Action::AddBarrier { node, .. } => Effect::Barrier(*node),
                 Action::ForkRequest { from, to, fork, join } => {
                     let (from, to) = (self.whose(*from), self.whose(*to));
                     Effect::ForkRequest { from, to, fork: *fork, join: *join }

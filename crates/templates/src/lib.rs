@@ -40,6 +40,7 @@
 #![forbid(unsafe_code)]
 
 // Parts of the engine are public for benchmarks and tests that hold it to something, and hidden: they change as it does.
+mod barriers;
 pub mod check;
 pub mod codes;
 mod commit;
@@ -69,6 +70,7 @@ pub mod reducer;
 pub mod reference;
 pub mod rules;
 pub mod summary;
+mod variants;
 #[doc(hidden)]
 pub mod visits;
 

@@ -202,6 +202,8 @@ impl Pattern {
                         .push("a template has at most one sequence of nodes".to_owned());
                 }
                 MatchItem::Repeat(repeat) => round = Some(scope.round(repeat, findings)),
+                // Taken apart before.
+                MatchItem::Choice(_) => {}
             }
         }
         if nodes.is_empty() {
@@ -272,7 +274,7 @@ impl Scope {
     pub fn of(template: &Template) -> Self {
         let repeat = template.items.iter().find_map(|item| match item {
             MatchItem::Repeat(repeat) => Some(repeat),
-            MatchItem::Node(_) => None,
+            MatchItem::Node(_) | MatchItem::Choice(_) => None,
         });
         Self {
             index: repeat.map(|repeat| Arc::clone(&repeat.index.value)),

@@ -420,6 +420,13 @@ pub enum Action {
         /// The node after.
         join: ModelNode,
     },
+    /// `addBarrier`: an entry waits for others, which wait for it.
+    AddBarrier {
+        /// The entry.
+        entry: EntryReference,
+        /// The node that waits.
+        node: ModelNode,
+    },
     /// `awaitRequest` and `forkRequest`: a branch of an entry is a request to another one.
     ForkRequest {
         /// The entry that makes the request.

@@ -9,7 +9,7 @@ use crate::operations;
 use crate::pattern::{self, Findings, Pattern};
 use crate::plan::{KindTag, TemplatePlan};
 use crate::program::TemplateProgram;
-use crate::{check, planner};
+use crate::{check, planner, variants};
 use dyelog_datalog::ast::{Damage, Program, Rule, Template};
 use dyelog_datalog::check::Bodies;
 use dyelog_datalog::eval::CompiledRules;
@@ -18,7 +18,7 @@ use dyelog_diagnostic::{Code, Diagnostic, Diagnostics, Severity};
 use dyelog_lqn::digest::Digest;
 
 /// The shipped rule files, by the names under which `use` finds them.
-pub const SHIPPED: [(&str, &str); 11] = dyelog_rules::TEMPLATES;
+pub const SHIPPED: [(&str, &str); 12] = dyelog_rules::TEMPLATES;
 
 /// Templates that a program may have.
 pub const MAX_TEMPLATES: usize = 1000;
@@ -50,6 +50,8 @@ pub fn shipped_templates() -> impl Iterator<Item = (&'static str, Template)> {
 #[derive(Clone, Debug)]
 pub struct Rules {
     program: Program,
+    /// The templates that the plans are of: those of the program, taken apart by their alternatives.
+    templates: Vec<Template>,
     plans: Vec<TemplatePlan>,
     by_kind: [Vec<u16>; 5],
     code: TemplateProgram,
@@ -121,7 +123,15 @@ impl Rules {
         let of_user = |file: &u32| !is_shipped(&program, *file) && &*program.files[*file as usize].name != ROOT;
         let own: Vec<u32> = (0..program.files.len() as u32).filter(of_user).collect();
         findings.extend(datalog::check::check_own(&program, facts::schema(), &own));
-        let (plans, more) = compile_all(&program);
+        let (expanded, told) = variants::expand(&program);
+        findings.extend(told);
+        if let Some(beyond) = expanded.templates.get(MAX_TEMPLATES) {
+            let place = pattern::place(&program, beyond.name.span);
+            let message = format!("more than {MAX_TEMPLATES} templates, alternatives counted one by one");
+            findings.push(Diagnostic::error(datalog::codes::TOO_LARGE, place, message));
+            return Err(Diagnostics(findings));
+        }
+        let (plans, more) = compile_expanded(&expanded);
         findings.extend(more);
         if findings.iter().any(|finding| finding.severity == Severity::Error) {
             return Err(Diagnostics(findings));
@@ -144,7 +154,8 @@ impl Rules {
             None
         };
         let code = TemplateProgram::of(&plans, &by_kind);
-        Ok(Self { program, plans, by_kind, code, warnings: findings, default_only, relations })
+        let templates = expanded.templates;
+        Ok(Self { program, templates, plans, by_kind, code, warnings: findings, default_only, relations })
     }
 
     /// A digest of their text, in hexadecimal digits: rules of one digest recognise the same.
@@ -162,6 +173,18 @@ impl Rules {
     /// The plans, in the order of the text.
     pub fn plans(&self) -> &[TemplatePlan] {
         &self.plans
+    }
+
+    /// The template of each plan, without alternatives.
+    pub fn templates(&self) -> &[Template] {
+        &self.templates
+    }
+
+    /// The first of the plans that are of one template.
+    pub fn first_of(&self, plan: usize) -> usize {
+        let name = &self.plans[plan].name;
+        let before = self.plans[..plan].iter().rposition(|other| other.name != *name);
+        before.map_or(0, |before| before + 1)
     }
 
     /// Indices of plans to try for each kind of glue node, in order; see [`kind_index`](crate::program::kind_index).
@@ -199,14 +222,28 @@ impl Rules {
 
 /// All plans of a program that can be made, and all findings.
 pub fn compile_all(program: &Program) -> (Vec<TemplatePlan>, Vec<Diagnostic>) {
+    let (expanded, mut told) = variants::expand(program);
+    let (plans, more) = compile_expanded(&expanded);
+    told.extend(more);
+    told.sort();
+    told.dedup();
+    (plans, told)
+}
+
+/// The same of a program whose templates have no alternatives: those that one template stands for follow each other.
+fn compile_expanded(program: &Program) -> (Vec<TemplatePlan>, Vec<Diagnostic>) {
     let mut findings = Findings::new(program);
     let mut plans = Vec::new();
     let bodies = Bodies::of(program, facts::schema());
-    for template in &program.templates {
-        let before = findings.list.len();
-        plans.extend(plan(program, template, &bodies, &mut findings));
-        let of_template = findings.list.split_off(before);
-        findings.list.extend(of_template.into_iter().filter(|finding| !follows(finding.code, template.damage)));
+    for one in program.templates.chunk_by(|left, right| left.span == right.span) {
+        let mut told: Vec<Vec<Diagnostic>> = Vec::with_capacity(one.len());
+        for template in one {
+            let before = findings.list.len();
+            plans.extend(plan(program, template, &bodies, &mut findings));
+            let of_template = findings.list.split_off(before);
+            told.push(of_template.into_iter().filter(|finding| !follows(finding.code, template.damage)).collect());
+        }
+        findings.list.extend(variants::agreed(program, one, told));
     }
     check::between_templates(program, &mut findings);
     findings.list.sort();

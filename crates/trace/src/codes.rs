@@ -16,6 +16,8 @@ pub const NO_OPERATION: Code = Code("T006");
 pub const NO_TRACE: Code = Code("T007");
 /// What a format that was written cannot hold.
 pub const LOST_IN_FORMAT: Code = Code("T008");
+/// Spans that memory is not to hold cannot be kept on disk.
+pub const SPILL: Code = Code("T009");
 
 /// A line is not what the grammar says.
 pub const BAD_LINE: Code = Code("T010");

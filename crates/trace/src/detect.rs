@@ -95,8 +95,8 @@ struct Seen {
 /// The beginnings of files that people take for traces by mistake.
 const MAGIC: [(&[u8], &str, &str); 9] = [
     (b"PK\x03\x04", "a zip archive", "unpack it first"),
-    (b"\xfd7zXZ\0", "an xz archive", "unpack it first, or pack it with gzip or zstd"),
-    (b"BZh", "a bzip2 archive", "unpack it first, or pack it with gzip or zstd"),
+    (b"\xfd7zXZ\0", "an xz archive in an archive", "unpack it once"),
+    (b"BZh", "a bzip2 archive in an archive", "unpack it once"),
     (b"\x04\x22\x4d\x18", "an lz4 archive", "unpack it first, or pack it with gzip or zstd"),
     (b"\x1f\x8b", "a gzip archive in an archive", "unpack it once"),
     (b"\x28\xb5\x2f\xfd", "a zstd archive in an archive", "unpack it once"),

@@ -282,7 +282,8 @@ pub struct Operation {
     /// Nanoseconds from the Unix epoch, or from another origin that all operations of the file share, to the origin of
     /// the events' times; `None` where the trace does not tell.
     pub start: Option<i64>,
-    /// How many operations it stands for, one by the probability with which it was kept: 1 where all were. `None` where the trace does not tell.
+    /// How many operations it stands for, one by the probability with which it was kept: 1 where all were. `None` where the trace does not tell;
+    /// [`Operation::CHOSEN`] where it was kept for what it is.
     pub weight: Option<f64>,
     /// How much of the execution it is.
     pub extent: Extent,
@@ -293,6 +294,9 @@ pub struct Operation {
 }
 
 impl Operation {
+    /// The weight of one that was kept for what it is, such as slow or failed.
+    pub const CHOSEN: f64 = -1.0;
+
     /// The span that an event was read from, where it was read from one.
     pub fn span_of(&self, event: &Event) -> Option<&SpanItem> {
         match &self.origins {

@@ -69,4 +69,4 @@ pub use read::{OpenTrace, ReadOptions, ReadReport, Sink, format_of_head, open, r
 pub use retained::{SpanTree, Wanted};
 pub use toeg::{NodeId, Toeg};
 pub use traces::Traces;
-pub use unpack::unpacked;
+pub use unpack::{is_packed, unpacked};

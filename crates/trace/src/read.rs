@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::detect::{HEAD, detect};
 use crate::format::Format;
-use crate::spans::{Grouping, TableMapping};
+use crate::spans::{Grouping, Spill, TableMapping};
 use crate::traces::Traces;
 use crate::{Operation, SpanTree, TraceNames, Wanted, codes, messages, parquet, unpack};
 use dyelog_diagnostic::{Code, Diagnostic, Diagnostics, Place, Severity};
@@ -49,6 +49,8 @@ pub struct ReadReport {
     pub kinds: BTreeMap<&'static str, Code>,
     /// The first findings in full, at most [`ReadReport::KEPT`] a reason; the rest are only counted.
     pub findings: Vec<Diagnostic>,
+    /// The reasons of these, as far as they were counted.
+    pub(crate) reasons: Vec<&'static str>,
 }
 
 impl ReadReport {
@@ -63,7 +65,24 @@ impl ReadReport {
             let finding = finding();
             self.kinds.insert(reason, finding.code);
             self.findings.push(finding);
+            self.reasons.push(reason);
         }
+    }
+
+    /// Counts what another reader counted of what comes next, as if this one had.
+    pub(crate) fn add_counted(&mut self, other: Self) {
+        self.records += other.records;
+        for (finding, reason) in other.findings.into_iter().zip(other.reasons) {
+            let kept = self.reasons.iter().filter(|own| **own == reason).count() as u64;
+            if kept < Self::KEPT {
+                self.findings.push(finding);
+                self.reasons.push(reason);
+            }
+        }
+        for (reason, times) in other.counted {
+            *self.counted.entry(reason).or_default() += times;
+        }
+        self.kinds.extend(other.kinds);
     }
 
     /// Counts what was left out or changed and needs no finding.
@@ -97,6 +116,7 @@ impl ReadReport {
         }
         self.kinds.extend(other.kinds);
         self.findings.extend(other.findings);
+        self.reasons.extend(other.reasons);
     }
 }
 
@@ -113,6 +133,10 @@ pub struct ReadOptions {
     pub grouping: Grouping,
     /// Tables of spans: what their columns mean. Inputs are taken for tables then.
     pub table: Option<Arc<TableMapping>>,
+    /// Spans: where they go that are more than memory is to hold; where it is not given, memory holds all.
+    pub spill: Option<Spill>,
+    /// How many threads may read. The result does not depend on it; 0 stands for 1.
+    pub threads: usize,
 }
 
 /// Reads a trace of any format, compressed or not, and gives its operations to the sink as they come.

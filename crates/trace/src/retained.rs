@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::recorded::SpanKind;
 use dyelog_diagnostic::names::{Name, Names};
@@ -71,6 +71,28 @@ pub enum Data {
     Float(f64),
     /// `true` or `false`.
     Bool(bool),
+}
+
+impl Data {
+    /// What it is, as a number, and its value in bits.
+    pub(super) fn bits(self) -> (u8, u64) {
+        match self {
+            Self::Text(text) => (0, text.0.into()),
+            Self::Whole(number) => (1, number.cast_unsigned()),
+            Self::Float(number) => (2, number.to_bits()),
+            Self::Bool(truth) => (3, truth.into()),
+        }
+    }
+
+    /// The value behind [`Data::bits`].
+    pub(super) fn from_bits(tag: u8, bits: u64) -> Self {
+        match tag {
+            0 => Self::Text(Name(bits as u32)),
+            1 => Self::Whole(bits.cast_signed()),
+            2 => Self::Float(f64::from_bits(bits)),
+            _ => Self::Bool(bits != 0),
+        }
+    }
 }
 
 /// An attribute.
@@ -147,6 +169,8 @@ struct Detail {
     /// Place in `resources`, plus one.
     resource: u32,
     status: Status,
+    /// Whether the span is none of the input.
+    made_up: bool,
 }
 
 /// Keys that attributes of an input have, wanted or not.
@@ -167,14 +191,91 @@ pub struct Kept {
     details: Vec<Detail>,
     attributes: Vec<Attribute>,
     events: Vec<SpanEvent>,
-    resources: Vec<Range>,
-    /// Keys of all attributes.
-    pub seen: SeenKeys,
+    /// The resources of all spans, shared by parts of an input.
+    pub(super) resources: Arc<Resources>,
+    /// Keys of all attributes, shared likewise.
+    pub(super) seen: Arc<SeenKeys>,
+}
+
+/// The attributes of resources, those that are equal once.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Resources {
+    attributes: Vec<Attribute>,
+    ranges: Vec<Range>,
+    /// Numbers of resources, by a digest of their attributes.
+    by_digest: FxHashMap<u64, Vec<u32>>,
+}
+
+impl Resources {
+    /// The number of a resource with these attributes, from 1.
+    fn add(&mut self, attributes: &[Attribute]) -> u32 {
+        let Self { attributes: all, ranges, by_digest } = self;
+        let alike = by_digest.entry(digest(attributes)).or_default();
+        let same = |number: &&u32| slice(all, ranges[**number as usize - 1]) == attributes;
+        if let Some(number) = alike.iter().find(same) {
+            return *number;
+        }
+        let first = all.len();
+        all.extend_from_slice(attributes);
+        ranges.push(range(first, all.len()));
+        let number = range(ranges.len(), ranges.len()).0;
+        alike.push(number);
+        number
+    }
+
+    fn of(&self, number: u32) -> &[Attribute] {
+        number.checked_sub(1).map_or(&[], |place| slice(&self.attributes, self.ranges[place as usize]))
+    }
+}
+
+fn digest(attributes: &[Attribute]) -> u64 {
+    use std::hash::{Hash as _, Hasher as _};
+    let mut hasher = rustc_hash::FxHasher::default();
+    for attribute in attributes {
+        let (tag, bits) = attribute.value.bits();
+        (attribute.key, tag, bits).hash(&mut hasher);
+    }
+    hasher.finish()
 }
 
 fn range(first: usize, end: usize) -> Range {
     let place = |place: usize| u32::try_from(place).expect("fewer than 2^32 attributes fit in memory");
     (place(first), place(end))
+}
+
+fn rename(attributes: &mut [Attribute], numbers: &[Name]) {
+    for attribute in attributes {
+        attribute.key = numbers[attribute.key.index()];
+        if let Data::Text(text) = &mut attribute.value {
+            *text = numbers[text.index()];
+        }
+    }
+}
+
+fn write_attributes(attributes: &[Attribute], out: &mut Vec<u8>) {
+    for attribute in attributes {
+        let (tag, bits) = attribute.value.bits();
+        out.extend(attribute.key.0.to_le_bytes());
+        out.push(tag);
+        out.extend(bits.to_le_bytes());
+    }
+}
+
+fn read_attributes(count: u32, bytes: &mut &[u8], into: &mut Vec<Attribute>) -> Option<()> {
+    for _ in 0..count {
+        let key = Name(u32::from_le_bytes(part(bytes)?));
+        let [tag] = part(bytes)?;
+        let value = Data::from_bits(tag, u64::from_le_bytes(part(bytes)?));
+        into.push(Attribute { key, value });
+    }
+    Some(())
+}
+
+/// The next bytes.
+pub(super) fn part<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
+    let (part, rest) = bytes.split_first_chunk()?;
+    *bytes = rest;
+    Some(*part)
 }
 
 fn slice<T>(all: &[T], (first, end): Range) -> &[T] {
@@ -202,15 +303,14 @@ impl Kept {
         self.events.extend(events.drain(..).map(shifted));
         range(0, self.attributes.len());
         let events = range(first, self.events.len());
-        self.details.push(Detail { attributes, events, resource: 0, status });
+        self.details.push(Detail { attributes, events, resource: 0, status, made_up: false });
     }
 
     /// Takes in a resource; gives its number for [`Kept::belongs`].
     pub(super) fn resource(&mut self, attributes: &mut Vec<Attribute>) -> u32 {
-        let first = self.attributes.len();
-        self.attributes.append(attributes);
-        self.resources.push(range(first, self.attributes.len()));
-        self.resources.len() as u32
+        let number = Arc::make_mut(&mut self.resources).add(attributes);
+        attributes.clear();
+        number
     }
 
     /// Says of which resource spans are.
@@ -240,30 +340,109 @@ impl Kept {
         let events = range(first, self.events.len());
         let status = own.status.max(other.status);
         let resource = if own.resource == 0 { other.resource } else { own.resource };
-        self.details[into as usize] = Detail { attributes, events, resource, status };
+        self.details[into as usize] = Detail { attributes, events, resource, status, made_up: false };
     }
 
     /// Adds what is kept of the spans of another input, which come after these.
     pub(super) fn append(&mut self, other: Self) {
         let place = |length: usize| range(length, length).0;
         let (attributes, events) = (place(self.attributes.len()), place(self.events.len()));
-        let resources = place(self.resources.len());
+        let own = Arc::make_mut(&mut self.resources);
+        let numbers: Vec<u32> =
+            (1..=other.resources.ranges.len() as u32).map(|number| own.add(other.resources.of(number))).collect();
         let behind = |(first, end): Range, before: u32| (first + before, end + before);
         self.details.extend(other.details.into_iter().map(|own| Detail {
             attributes: behind(own.attributes, attributes),
             events: behind(own.events, events),
-            resource: if own.resource == 0 { 0 } else { own.resource + resources },
+            resource: own.resource.checked_sub(1).map_or(0, |place| numbers[place as usize]),
             ..own
         }));
         self.events.extend(
             other.events.into_iter().map(|own| SpanEvent { attributes: behind(own.attributes, attributes), ..own }),
         );
-        self.resources.extend(other.resources.into_iter().map(|own| behind(own, attributes)));
         self.attributes.extend(other.attributes);
         range(0, self.attributes.len());
-        self.seen.attributes.extend(other.seen.attributes);
-        self.seen.resources.extend(other.seen.resources);
-        self.seen.event_attributes.extend(other.seen.event_attributes);
+        if !Arc::ptr_eq(&self.seen, &other.seen) {
+            let seen = Arc::make_mut(&mut self.seen);
+            seen.attributes.extend(&other.seen.attributes);
+            seen.resources.extend(&other.seen.resources);
+            seen.event_attributes.extend(&other.seen.event_attributes);
+        }
+    }
+
+    /// Writes what is kept of one span, with resources and names by their numbers.
+    pub(super) fn write(&self, span: u32, out: &mut Vec<u8>) {
+        let detail = self.detail(span);
+        let (attributes, events) = (self.attributes_of(span), self.events_of(span));
+        out.extend([detail.status as u8, self.is_restored(span).into()]);
+        for count in [detail.resource, attributes.len() as u32, events.len() as u32] {
+            out.extend(count.to_le_bytes());
+        }
+        write_attributes(attributes, out);
+        for event in events {
+            let own = self.event_attributes(event);
+            out.extend(event.name.0.to_le_bytes());
+            out.push(event.time.is_some().into());
+            out.extend(event.time.unwrap_or(0).to_le_bytes());
+            out.extend((own.len() as u32).to_le_bytes());
+            write_attributes(own, out);
+        }
+    }
+
+    /// Takes in what [`Kept::write`] wrote, as that of the next span; `None` where it is cut off.
+    pub(super) fn read(&mut self, bytes: &mut &[u8]) -> Option<()> {
+        let [status, made_up] = part(bytes)?;
+        let status = [Status::Unset, Status::Ok, Status::Error][usize::from(status).min(2)];
+        let mut number = || part(bytes).map(u32::from_le_bytes);
+        let (resource, attributes, events) = (number()?, number()?, number()?);
+        let first = self.attributes.len();
+        read_attributes(attributes, bytes, &mut self.attributes)?;
+        let attributes = range(first, self.attributes.len());
+        let first = self.events.len();
+        for _ in 0..events {
+            let name = Name(u32::from_le_bytes(part(bytes)?));
+            let timed = part::<1>(bytes)?[0] != 0;
+            let time = i64::from_le_bytes(part(bytes)?);
+            let count = u32::from_le_bytes(part(bytes)?);
+            let before = self.attributes.len();
+            read_attributes(count, bytes, &mut self.attributes)?;
+            let attributes = range(before, self.attributes.len());
+            self.events.push(SpanEvent { name, time: timed.then_some(time), attributes });
+        }
+        let events = range(first, self.events.len());
+        self.details.push(Detail { attributes, events, resource, status, made_up: made_up != 0 });
+        Some(())
+    }
+
+    /// Nothing of any span yet, with the same resources and keys.
+    pub(super) fn like(&self) -> Self {
+        Self { resources: Arc::clone(&self.resources), seen: Arc::clone(&self.seen), ..Self::default() }
+    }
+
+    /// Gives all names their numbers in another table, by their numbers in this one.
+    pub(super) fn rename(&mut self, numbers: &[Name]) {
+        rename(&mut self.attributes, numbers);
+        for event in &mut self.events {
+            event.name = numbers[event.name.index()];
+        }
+        // Resources that differ here differ there.
+        let resources = Arc::make_mut(&mut self.resources);
+        rename(&mut resources.attributes, numbers);
+        resources.by_digest.clear();
+        for (range, number) in resources.ranges.iter().zip(1..) {
+            resources.by_digest.entry(digest(slice(&resources.attributes, *range))).or_default().push(number);
+        }
+        let seen = Arc::make_mut(&mut self.seen);
+        for keys in [&mut seen.attributes, &mut seen.resources, &mut seen.event_attributes] {
+            *keys = keys.iter().map(|key| numbers[key.index()]).collect();
+        }
+    }
+
+    /// How much memory it takes, in bytes, but for what its parts share.
+    pub(super) fn bytes(&self) -> usize {
+        size_of::<Detail>() * self.details.len()
+            + size_of::<Attribute>() * self.attributes.len()
+            + size_of::<SpanEvent>() * self.events.len()
     }
 
     /// Forgets spans, by their place.
@@ -293,7 +472,7 @@ impl Kept {
 
     /// Whether a span, by its place in the input, is none of it.
     pub(super) fn is_restored(&self, span: u32) -> bool {
-        span as usize >= self.details.len()
+        self.details.get(span as usize).is_none_or(|detail| detail.made_up)
     }
 
     fn detail(&self, span: u32) -> Detail {
@@ -319,7 +498,7 @@ impl Kept {
 
     /// The attributes of a resource, by its number.
     pub(super) fn resource_attributes(&self, number: u32) -> &[Attribute] {
-        number.checked_sub(1).map_or(&[], |place| slice(&self.attributes, self.resources[place as usize]))
+        self.resources.of(number)
     }
 
     /// The attributes of an event.

@@ -181,8 +181,8 @@ impl Figures {
         let durations = self.durations;
         if let (Some(min), Some(max)) = (durations.min, durations.max) {
             let mean = durations.sum as f64 / durations.count as f64;
-            let [min, mean, max] = [min as f64, mean, max as f64].map(|nanoseconds| nanoseconds * 1e-9);
-            let _ = writeln!(text, "  duration   {mean:>12.6} s a mean operation, from {min:.6} s to {max:.6} s");
+            let [min, mean, max] = [min as f64, mean, max as f64].map(|nanoseconds| nanoseconds * 1e-6);
+            let _ = writeln!(text, "  duration   {mean:>12.3} ms a mean operation, from {min:.3} ms to {max:.3} ms");
         }
         if let (Some(first), Some(last)) = (self.first, self.last) {
             let _ = writeln!(text, "  span       {:>12.6} s in all", last.saturating_sub(first) as f64 * 1e-9);

@@ -2,20 +2,21 @@
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use crate::read::{OpenTrace, ReadOptions, ReadReport, Sink, cut_off, mixed};
-use crate::spans::SpanFiles;
 use crate::spans::formats::{self, Piece};
 use crate::spans::model::Spans;
 use crate::spans::recording::Recording;
-use crate::{Format, Operation, TraceNames, angio, calls};
+use crate::spans::{SpanFiles, TakeSpans};
+use crate::{Format, Operation, TraceNames, Wanted, angio, calls};
 use dyelog_callgraph::Input;
 use dyelog_diagnostic::Diagnostics;
 
 /// Traces that are analysed together. All files of spans are one trace, and so are all pieces of one log and all files of probe records: their
 /// operations come when all are there. Those of other formats come file by file.
 pub struct Traces<'r> {
-    spans: SpanFiles,
+    spans: SpanFiles<'r>,
     /// Files that only make sense together, by format.
     pieces: BTreeMap<Format, Vec<OpenTrace<'r>>>,
     report: ReadReport,
@@ -26,6 +27,25 @@ impl<'r> Traces<'r> {
     pub fn new(options: &ReadOptions, sink: &dyn Sink) -> Self {
         Self {
             spans: SpanFiles::new(sink.wanted(), options.into()),
+            pieces: BTreeMap::new(),
+            report: ReadReport::default(),
+        }
+    }
+
+    /// None yet, for [`Traces::pass`]: spans are given on as they are recorded. Without `by_trace` they go as soon as they are read, and none is
+    /// kept; with it they go in the end, in parts that hold whole traces.
+    pub fn passing(options: &ReadOptions, wanted: Arc<Wanted>, by_trace: bool, take: Box<TakeSpans<'r>>) -> Self {
+        Self {
+            spans: SpanFiles::passing(wanted, options.into(), by_trace, take),
+            pieces: BTreeMap::new(),
+            report: ReadReport::default(),
+        }
+    }
+
+    /// None yet, for [`Traces::recording`]: all spans are kept as they are recorded.
+    pub fn as_recorded(options: &ReadOptions, wanted: Arc<Wanted>) -> Self {
+        Self {
+            spans: SpanFiles::as_recorded(wanted, options.into()),
             pieces: BTreeMap::new(),
             report: ReadReport::default(),
         }
@@ -63,18 +83,20 @@ impl<'r> Traces<'r> {
     ///
     /// # Errors
     /// As [`read`](crate::read()).
-    pub fn finish(self, names: &mut TraceNames, sink: &mut dyn Sink) -> Result<ReadReport, Diagnostics> {
-        let (recording, mut report) = self.recording(names, sink)?;
-        report.merge(recording.operations(names, sink));
+    pub fn finish(mut self, names: &mut TraceNames, sink: &mut dyn Sink) -> Result<ReadReport, Diagnostics> {
+        self.join_pieces(names, sink)?;
+        let Self { spans, mut report, .. } = self;
+        report.merge(spans.operations(names, sink)?);
         Ok(report)
     }
 
     /// Takes in spans that were read before.
-    pub fn append(&mut self, spans: Spans) {
-        self.spans.append(spans);
+    pub fn append(&mut self, spans: Spans, names: &mut TraceNames) {
+        self.spans.append(spans, names);
     }
 
-    /// Gives out the operations of what is no span, that were not complete before; the spans stay as they were read.
+    /// Gives out the operations of what is no span, that were not complete before; the spans stay as they were read. They must be kept as they
+    /// are recorded ([`Traces::as_recorded`]).
     ///
     /// # Errors
     /// As [`read`](crate::read()).
@@ -87,13 +109,14 @@ impl<'r> Traces<'r> {
         Ok((self.spans.recording(), self.report))
     }
 
-    /// The spans as they were recorded, before anything is made of them, with what was kept.
+    /// Gives on the spans that were not given on as they came.
     ///
     /// # Errors
     /// As [`read`](crate::read()).
-    pub fn spans(mut self, names: &mut TraceNames) -> Result<(Spans, ReadReport), Diagnostics> {
+    pub fn pass(mut self, names: &mut TraceNames) -> Result<ReadReport, Diagnostics> {
         self.join_pieces(names, &mut |_: &TraceNames, _: Operation| ControlFlow::Continue(()))?;
-        Ok((self.spans.recorded(), self.report))
+        self.spans.pass(&names.names)?;
+        Ok(self.report)
     }
 
     /// Reads the pieces of logs that lie in several files.

@@ -4,7 +4,10 @@ use std::fmt;
 use std::io::{self, BufReader, Chain, Cursor, ErrorKind, Read};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use flate2::read::MultiGzDecoder;
+use bzip2::read::MultiBzDecoder;
+use flate2::read::{MultiGzDecoder, ZlibDecoder};
+use liblzma::bufread::XzDecoder;
+use liblzma::stream::{CONCATENATED, Stream};
 
 use super::detect::HEAD;
 
@@ -13,6 +16,13 @@ const WINDOW: u32 = 27;
 
 const GZIP: &[u8] = b"\x1f\x8b";
 const ZSTD: &[u8] = b"\x28\xb5\x2f\xfd";
+const BZIP2: &[u8] = b"BZh";
+const XZ: &[u8] = b"\xfd7zXZ\0";
+/// What the deflate streams of Java and others begin with, by how hard they were packed; the third way is text, too.
+const ZLIB: [&[u8]; 3] = [b"\x78\x01", b"\x78\x9c", b"\x78\xda"];
+
+/// How much memory unpacking xz may take, in bytes.
+const XZ_MEMORY: u64 = 128 << 20;
 
 /// An input that is unpacked where it is packed, and whose head can be looked at.
 pub(crate) struct Unpacked<'a> {
@@ -46,6 +56,9 @@ enum Inner<'a> {
     Plain(Peeked<'a>),
     Gzip(Box<MultiGzDecoder<BufReader<Peeked<'a>>>>),
     Zstd(zstd::stream::read::Decoder<'static, BufReader<Peeked<'a>>>),
+    Bzip2(Box<MultiBzDecoder<BufReader<Peeked<'a>>>>),
+    Xz(Box<XzDecoder<BufReader<Peeked<'a>>>>),
+    Zlib(Box<ZlibDecoder<BufReader<Peeked<'a>>>>),
 }
 
 /// What is wrong with an archive.
@@ -71,7 +84,7 @@ pub(crate) fn damage(error: &io::Error) -> Option<&Damage> {
     error.get_ref()?.downcast_ref()
 }
 
-/// An input as it is, or unpacked where its first bytes are those of gzip or zstd.
+/// An input as it is, or unpacked where its first bytes are those of gzip, zstd, bzip2, xz or deflate.
 ///
 /// # Errors
 /// When its first bytes cannot be read. Damage of an archive is an error of the reading.
@@ -79,18 +92,34 @@ pub fn unpacked<'a>(input: impl Read + Send + 'a) -> io::Result<Box<dyn Read + S
     Ok(Box::new(open(input)?))
 }
 
+/// Whether a file that begins so is packed.
+pub fn is_packed(begin: &[u8]) -> bool {
+    open(begin).is_ok_and(|own| !matches!(own.inner, Inner::Plain(_)))
+}
+
 /// Looks at the first bytes of an input and unpacks it if they are those of an archive.
 pub(crate) fn open<'a>(input: impl Read + Send + 'a) -> io::Result<Unpacked<'a>> {
     let mut input: Box<dyn Read + Send + 'a> = Box::new(input);
-    let mut magic = Vec::with_capacity(4);
-    input.by_ref().take(4).read_to_end(&mut magic)?;
-    let gzip = magic.starts_with(GZIP);
-    let zstd = magic.starts_with(ZSTD);
+    let mut magic = Vec::with_capacity(XZ.len());
+    input.by_ref().take(XZ.len() as u64).read_to_end(&mut magic)?;
+    let begins = |with: &[u8]| magic.starts_with(with);
+    let [gzip, zstd, bzip2, xz] = [GZIP, ZSTD, BZIP2, XZ].map(begins);
+    // The size of its blocks is a digit.
+    let bzip2 = bzip2 && magic.get(3).is_some_and(u8::is_ascii_digit);
+    let zlib = ZLIB.into_iter().any(begins);
     let peeked = Cursor::new(magic).chain(input);
+    let buffered = |peeked| BufReader::with_capacity(HEAD, peeked);
     let inner = if gzip {
-        Inner::Gzip(Box::new(MultiGzDecoder::new(BufReader::with_capacity(HEAD, peeked))))
+        Inner::Gzip(Box::new(MultiGzDecoder::new(buffered(peeked))))
+    } else if bzip2 {
+        Inner::Bzip2(Box::new(MultiBzDecoder::new(buffered(peeked))))
+    } else if xz {
+        let decoder = Stream::new_stream_decoder(XZ_MEMORY, CONCATENATED)?;
+        Inner::Xz(Box::new(XzDecoder::new_stream(buffered(peeked), decoder)))
+    } else if zlib {
+        Inner::Zlib(Box::new(ZlibDecoder::new(buffered(peeked))))
     } else if zstd {
-        let mut decoder = zstd::stream::read::Decoder::with_buffer(BufReader::with_capacity(HEAD, peeked))?;
+        let mut decoder = zstd::stream::read::Decoder::with_buffer(buffered(peeked))?;
         decoder.window_log_max(WINDOW)?;
         Inner::Zstd(decoder)
     } else {
@@ -146,6 +175,9 @@ impl Read for Inner<'_> {
             Self::Plain(input) => input.read(buffer),
             Self::Gzip(input) => input.read(buffer).map_err(|error| damaged("gzip", error)),
             Self::Zstd(input) => input.read(buffer).map_err(|error| damaged("zstd", error)),
+            Self::Bzip2(input) => input.read(buffer).map_err(|error| damaged("bzip2", error)),
+            Self::Xz(input) => input.read(buffer).map_err(|error| damaged("xz", error)),
+            Self::Zlib(input) => input.read(buffer).map_err(|error| damaged("deflate", error)),
         }
     }
 }
@@ -153,7 +185,8 @@ impl Read for Inner<'_> {
 /// Marks the errors of an unpacking library; those of the input itself pass.
 fn damaged(kind: &'static str, error: io::Error) -> io::Error {
     let early = error.kind() == ErrorKind::UnexpectedEof;
-    if early || matches!(error.kind(), ErrorKind::InvalidData | ErrorKind::InvalidInput | ErrorKind::Other) {
+    let faulty = [ErrorKind::InvalidData, ErrorKind::InvalidInput, ErrorKind::Other, ErrorKind::OutOfMemory];
+    if early || faulty.contains(&error.kind()) {
         return io::Error::new(error.kind(), Damage { kind, early, reason: error.to_string() });
     }
     error

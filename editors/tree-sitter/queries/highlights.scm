@@ -7,7 +7,7 @@
 [
   "template" "use" "include" "export" "output"
   "order" "expect" "match" "where" "model"
-  "repeat" "in" "min" "for" "every" "some" "starts"
+  "repeat" "optional" "or" "in" "min" "for" "every" "some" "starts"
   "on" "path" "from" "to" "assert" "retire"
 ] @keyword
 (longest) @keyword

@@ -13,7 +13,7 @@ pub fn explained_or_refused(data: &[u8], format: Format) {
     match read {
         Ok(_) => {
             let analysis = same.finish(&names);
-            let explained: u64 = analysis.records.iter().map(|record| record.via.len() as u64 + if record.end.is_nan() { 1 } else { 2 }).sum();
+            let explained: u64 = analysis.records.iter().map(|record| record.via.len() as u64 + if record.end.is_none() { 1 } else { 2 }).sum();
             assert!(explained <= analysis.messages);
         }
         Err(reasons) => assert!(!reasons.0.is_empty()),

@@ -43,12 +43,12 @@ pub struct Proposal {
 }
 
 impl Proposal {
-    fn new(kind: ProposalKind, label: &str, detail: impl Into<String>) -> Self {
+    pub(super) fn new(kind: ProposalKind, label: &str, detail: impl Into<String>) -> Self {
         Self { kind, label: label.to_owned(), detail: detail.into() }
     }
 }
 
-fn keywords(words: &[&str]) -> Vec<Proposal> {
+pub(super) fn keywords(words: &[&str]) -> Vec<Proposal> {
     words.iter().map(|word| Proposal::new(ProposalKind::Keyword, word, "")).collect()
 }
 
@@ -64,8 +64,12 @@ impl Read {
             }
             Context::Relations => self.own_relations(),
             Context::Body => self.conditions(&["count", "sum", "min", "max"]),
-            Context::Section => keywords(&["order", "longest", "expect", "match", "where", "model"]),
-            Context::Match => keywords(&["Be", "Ac", "Ed", "Fk", "Jn", "repeat"]),
+            Context::Section if self.is_on_event(item) => {
+                keywords(&["order", "on", "match", "where", "assert", "model", "retire"])
+            }
+            Context::Section => keywords(&["order", "longest", "expect", "match", "where", "model", "on"]),
+            Context::OnEvent(section) => self.proposed_on_event(*section),
+            Context::Match => keywords(&["Be", "Ac", "Ed", "Fk", "Jn", "repeat", "optional", "or"]),
             Context::Attributes => {
                 let column = |name, says: &str| Proposal::new(ProposalKind::Column, name, says);
                 vec![column("name", "the activity's name"), column("op", "the service's name")]
@@ -94,7 +98,7 @@ impl Read {
     }
 
     /// Relations that rules of this file, or of those that it uses, define.
-    fn own_relations(&self) -> Vec<Proposal> {
+    pub(super) fn own_relations(&self) -> Vec<Proposal> {
         let scopes = Scopes::of(&self.program);
         let names: BTreeSet<&str> = scopes.names(0).into_iter().collect();
         let told = |name: &&str| Proposal::new(ProposalKind::Relation, name, Self::columns(&scopes, name).join(", "));
@@ -165,5 +169,6 @@ fn operations() -> Vec<Proposal> {
 
 fn files() -> Vec<Proposal> {
     let all = standard::FILES.iter().map(|(name, _)| *name).chain(SHIPPED.iter().map(|(name, _)| *name));
+    let all = all.chain(["same.dl"]);
     all.map(|name| Proposal::new(ProposalKind::File, name, "shipped")).collect()
 }

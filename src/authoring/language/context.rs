@@ -1,6 +1,7 @@
 //! Where in a rule file a place is: within which brackets, of what.
 
 use super::Read;
+use super::events::Section;
 use crate::datalog::syntax::TokenKind as Kind;
 
 /// What may stand at a place.
@@ -14,6 +15,8 @@ pub enum Context {
     Relations,
     /// A section of a template.
     Section,
+    /// What may be named in a template on an event.
+    OnEvent(Section),
     /// A node under `match`.
     Match,
     /// An attribute of a node.
@@ -82,7 +85,7 @@ impl Read {
         }
         let context = match open.pop() {
             Some(Open { context: Context::Argument(name, _), commas }) => Context::Argument(name, commas),
-            Some(Open { context, .. }) => context,
+            Some(Open { context, .. }) => self.of_event(context, item, at),
             None if body => Context::Body,
             None if matches!(self.word(item), Some("export" | "output")) && (self.tokens[item].end as usize) < at => {
                 Context::Relations
@@ -90,6 +93,20 @@ impl Read {
             None => Context::Item,
         };
         (context, item)
+    }
+
+    /// The same, in a template on an event where the item is one.
+    fn of_event(&self, context: Context, item: usize, at: usize) -> Context {
+        let before = self.tokens.partition_point(|token| (token.end as usize) < at);
+        let after_on = before.checked_sub(1).is_some_and(|number| self.word(number) == Some("on"));
+        match context {
+            Context::Section if after_on => Context::OnEvent(Section::Event),
+            context if !self.is_on_event(item) => context,
+            Context::Match => Context::OnEvent(Section::Match),
+            Context::Where => Context::OnEvent(Section::Where),
+            Context::Model => Context::OnEvent(Section::Model),
+            context => context,
+        }
     }
 
     /// Whether an item may begin at a token: it is a word without indentation.
@@ -108,6 +125,8 @@ impl Read {
             (Some("match"), Some(Context::Section)) => Context::Match,
             (Some("where"), Some(Context::Section)) => Context::Where,
             (Some("model"), Some(Context::Section)) => Context::Model,
+            (Some("assert"), Some(Context::Section)) => Context::OnEvent(Section::Assert),
+            (Some("retire"), Some(Context::Section)) => Context::OnEvent(Section::Retire),
             (_, Some(Context::Match)) if self.kind(bracket.wrapping_sub(1)) == Some(Kind::CloseSquare) => {
                 Context::Attributes
             }

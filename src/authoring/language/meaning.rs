@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::{Read, Target};
-use crate::datalog::ast::{Ident, MatchItem, NodePattern, Rule, Span, Spanned, Statement, Template};
+use crate::datalog::ast::{Ident, NodePattern, Rule, Span, Spanned, Statement, Template};
 use crate::datalog::scope::Scopes;
 use crate::datalog::syntax::{TokenKind as Kind, print_condition, print_kind, print_term};
 use crate::report::draw::template as drawing;
@@ -36,6 +36,10 @@ impl Read {
     /// What the name at a byte means, in Markdown, with the bytes of the name.
     pub fn hover(&self, at: usize) -> Option<(Range<usize>, String)> {
         let token = self.token_at(at)?;
+        if let Some(text) = self.hover_on_event(token) {
+            let token = &self.tokens[token];
+            return Some((token.start as usize..token.end as usize, text));
+        }
         let text = match self.meaning(token)? {
             Meaning::Template(template) => told(template),
             Meaning::Shipped(template) => format!("{}\n\nA shipped template.\n", told(&template).trim_end()),
@@ -65,7 +69,11 @@ impl Read {
 
     /// Where the name at a byte is defined, in this file or one that it uses.
     pub fn definition(&self, at: usize) -> Option<Target> {
-        match self.meaning(self.token_at(at)?)? {
+        let token = self.token_at(at)?;
+        if let Some(target) = self.definition_on_event(token) {
+            return Some(target);
+        }
+        match self.meaning(token)? {
             Meaning::Template(template) => self.target(template.name.span),
             Meaning::Relation(number) => self.target(Scopes::of(&self.program).first(number).relation.span),
             Meaning::Node(node) => self.target(node.name.span),
@@ -145,11 +153,7 @@ fn operation(name: &str) -> Option<Meaning<'static>> {
 
 /// A node or an entry that a template names.
 fn named_in<'t>(template: &'t Template, word: &str) -> Option<Meaning<'t>> {
-    let nodes = template.items.iter().flat_map(|item| match item {
-        MatchItem::Node(node) => std::slice::from_ref(node),
-        MatchItem::Repeat(repeat) => &repeat.nodes[..],
-    });
-    if let Some(node) = nodes.into_iter().find(|node| &*node.name.value == word) {
+    if let Some(node) = template.nodes().into_iter().find(|node| &*node.name.value == word) {
         return Some(Meaning::Node(node));
     }
     let mut open: Vec<&Statement> = template.statements.iter().rev().collect();

@@ -4,6 +4,7 @@
 
 mod complete;
 mod context;
+mod events;
 mod meaning;
 
 use std::ops::Range;
@@ -47,8 +48,9 @@ impl Read {
 
     /// The file's own templates, with the bytes of their names.
     pub fn templates(&self) -> Vec<(Arc<str>, Range<usize>)> {
-        let own = self.own_templates();
-        own.map(|template| (Arc::clone(&template.name.value), template.name.span.range())).collect()
+        let own =
+            self.own_templates().map(|template| &template.name).chain(self.own_event_templates().map(|one| &one.name));
+        own.map(|name| (Arc::clone(&name.value), name.span.range())).collect()
     }
 
     /// The bytes of the name under `use` by which a file comes in, directly or by way of others.

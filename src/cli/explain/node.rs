@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
+use dyelog::diagnostic::{Diagnostic, Place};
 use dyelog::lqn::submodel::EntryKey;
 use dyelog::report::explain::node::{EntryNames, NodeExplained};
 use dyelog::tlc::Summary;
@@ -10,12 +11,13 @@ use dyelog::tlc::explain::Study;
 use dyelog::trace::NodeName;
 use serde_json::{Value, json};
 
-use crate::cli::args::Form;
+use crate::cli::args::{Analysis, Form};
 use crate::cli::explain::{Arguments, model, study};
+use crate::cli::message::{self, Asked};
 use crate::cli::source::Source;
 use crate::cli::study::Missing;
 use crate::cli::terminal::Terminal;
-use crate::cli::{Failure, rule_files};
+use crate::cli::{Failure, codes, messages, rule_files};
 
 /// Explains a node of traces, or the nodes of a span.
 pub fn explain(
@@ -26,6 +28,10 @@ pub fn explain(
 ) -> Result<String, Failure> {
     let name = NodeName::parse(node);
     let files = study::traces(traces, &name)?;
+    let reduce = &arguments.reduce;
+    if reduce.analysis == Some(Analysis::Same) || messages::are_messages(&files, &arguments.reading)? {
+        return explain_message(arguments, &name, &files, terminal);
+    }
     let source = model(arguments, &files, terminal)?;
     let rules = rule_files::load(&arguments.reduce.rules, &mut terminal.sources)?;
     let look = terminal.look(&arguments.output);
@@ -56,6 +62,38 @@ pub fn explain(
         ControlFlow::Break(())
     })?;
     answer.ok_or_else(|| missing.finding(&name, run, &quality).into())
+}
+
+/// Explains a message.
+fn explain_message(
+    arguments: &Arguments,
+    name: &NodeName,
+    files: &[PathBuf],
+    terminal: &mut Terminal,
+) -> Result<String, Failure> {
+    let reduce = &arguments.reduce;
+    if arguments.config.is_some() {
+        let message = "`--config` is about models, and what templates make of a message rests on the trace alone";
+        let finding = Diagnostic::error(codes::ARGUMENTS, Place::Nowhere, message);
+        return Err(finding.with_hint("leave it out").into());
+    }
+    let asked = Asked {
+        name,
+        files,
+        rules: &reduce.rules,
+        reading: &arguments.reading,
+        guess_threads: reduce.guess_threads,
+        run: arguments.operation.run.as_deref(),
+    };
+    let found = message::find(&asked, None, terminal)?;
+    let explained = found.explained().into_iter();
+    Ok(match arguments.format {
+        Form::Text => explained.map(|one| one.text(terminal.look(&arguments.output))).collect(),
+        Form::Json => {
+            let messages: Value = explained.map(|one| one.json()).collect();
+            format!("{:#}\n", json!({ "dyelog-explanation": 1, "messages": messages }))
+        }
+    })
 }
 
 /// The model's names for the entries of an operation.

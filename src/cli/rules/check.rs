@@ -88,9 +88,10 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
 /// How many templates a file has; nothing of one with errors.
 fn own_templates(checked: &Checked) -> String {
     match &checked.sort {
-        Sort::Templates(Some(rules)) => {
-            (0..rules.plans().len()).filter(|plan| rules.is_of_user(*plan)).count().to_string()
-        }
+        Sort::Templates(Some(rules)) => (0..rules.plans().len())
+            .filter(|plan| rules.first_of(*plan) == *plan && rules.is_of_user(*plan))
+            .count()
+            .to_string(),
         Sort::Questions(_) => "0".to_owned(),
         Sort::Events(rules) => rules.as_ref().map(|rules| rules.names().len().to_string()).unwrap_or_default(),
         Sort::Templates(None) => String::new(),
@@ -106,7 +107,10 @@ fn nothing_to_say(checked: Option<&Checked>, shipped: bool) -> String {
             format!("no findings: {what} loaded, {relations} for `dyelog query`{cases}\n")
         }
         Some(Sort::Templates(Some(rules))) => {
-            format!("no findings: {what} loaded, {} templates with the shipped ones{cases}\n", rules.plans().len())
+            format!(
+                "no findings: {what} loaded, {} templates with the shipped ones{cases}\n",
+                rules.program().templates.len()
+            )
         }
         Some(Sort::Events(Some(rules))) => {
             let templates = counted(rules.names().len() as u64, "template");

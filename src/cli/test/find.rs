@@ -103,6 +103,12 @@ pub fn stem(path: &Path) -> Option<(String, bool)> {
     without(&ENDINGS).map(|stem| (stem, false)).or_else(|| Some((without(&TABLES)?, true)))
 }
 
+/// Whether a test reads a file, by its name: traces, rule files, configurations, accepted models.
+pub fn is_read(path: &Path) -> bool {
+    let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+    [".dl", ".toml", ACCEPTED].iter().any(|ending| name.ends_with(ending)) || stem(path).is_some()
+}
+
 /// Refuses traces that have one accepted model: what is accepted of one would be wrong of the other.
 fn refuse_shared(all: &[Golden]) -> Result<(), Failure> {
     let mut owners: BTreeMap<&Path, &Path> = BTreeMap::new();

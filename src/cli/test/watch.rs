@@ -52,12 +52,16 @@ fn first_difference(before: &Seen, now: &Seen) -> Option<PathBuf> {
     all.filter(|path| before.get(*path) != now.get(*path)).min().cloned()
 }
 
-/// The files that a test may read: all of its folders, and what lies beside rule files that are named.
+/// The files that a test may read: of its folders those whose names say so, and what lies beside rule files that are named. What else is written
+/// there, such as the output of this program, changes nothing.
 fn look(arguments: &Arguments) -> Seen {
     let beside = arguments.reduce.rules.iter().map(|file| find::folder_of(file));
     let folders = [&*arguments.folder].into_iter().chain(arguments.snapshots.as_deref());
-    let mut paths: Vec<PathBuf> = folders.flat_map(|folder| find::tree(folder).unwrap_or_default()).collect();
-    paths.extend(beside.filter_map(|folder| fs::read_dir(folder).ok()).flat_map(files_of));
+    let all = folders.flat_map(|folder| find::tree(folder).unwrap_or_default());
+    let mut paths: Vec<PathBuf> = all.filter(|path| find::is_read(path)).collect();
+    paths.extend(
+        beside.filter_map(|folder| fs::read_dir(folder).ok()).flat_map(files_of).filter(|path| find::is_read(path)),
+    );
     paths.extend(arguments.config.clone());
     let seen = |path: PathBuf| {
         let stamp = stamp(&path);

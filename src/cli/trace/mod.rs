@@ -8,12 +8,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::{Args, Subcommand, ValueEnum};
+use dyelog::diagnostic::names::Names;
 use dyelog::diagnostic::{Diagnostic, Diagnostics, Severity};
 use dyelog::report;
 use dyelog::study::services::Services;
 use dyelog::trace::messages::{MessageStat, MessageStep, Messages, StepSink};
 use dyelog::trace::quality::{Gate, Policy};
-use dyelog::trace::spans::write::{SpanTarget, write_spans};
+use dyelog::trace::spans::model::Spans;
+use dyelog::trace::spans::write::{SpanTarget, SpanWriter};
 use dyelog::trace::stat::TraceStat;
 use dyelog::trace::{self, FailureCounts, Operation, ReadReport, Sink, SpanTree, TraceNames, Wanted, angio};
 
@@ -304,11 +306,21 @@ fn convert_spans(
     terminal: &Terminal,
 ) -> Outcome {
     let TraceArguments { traces, reading } = &arguments.input;
-    let mut names = TraceNames::new();
-    let read = messages::read_spans(traces, first, reading, progress, &mut names);
+    let (mut writer, mut failure) = (SpanWriter::new(target), None);
+    let mut take = |names: &Names, spans: &Spans| match output.attempt(|output| writer.write(output, names, spans)) {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(error) => {
+            failure = Some(error);
+            ControlFlow::Break(())
+        }
+    };
+    let read = messages::read_spans(traces, first, reading, progress, target.by_trace(), &mut take);
     progress.done();
-    let (spans, read) = read?;
-    let losses = output.attempt(|writer| write_spans(writer, target, &names.names, &spans))?;
+    if let Some(failure) = failure {
+        return Err(failure);
+    }
+    let read = read?;
+    let losses = output.attempt(|output| writer.finish(output))?;
     terminal.report_kinds(&read, |_| true);
     let notes: Vec<Diagnostic> = losses.iter().map(|(what, spans)| report::trace::lost(what, *spans)).collect();
     terminal.report(&notes);

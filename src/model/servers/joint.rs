@@ -11,7 +11,7 @@ use crate::model::servers::discipline::Discipline;
 use crate::model::servers::occupancy::Occupancy;
 use crate::model::servers::sampled::waiting;
 use crate::model::servers::{
-    ENOUGH, Evidence, Host, Observed, OwnTime, Traced, busy, candidates, disciplines, given, hosts_of, levels,
+    ENOUGH, Evidence, Host, Observed, OwnTime, Traced, busy, candidates, copies, disciplines, given, hosts_of, levels,
     scheduling_given, unlikelihood,
 };
 use crate::model::utilisation::Busy;
@@ -58,7 +58,7 @@ struct Seen {
     part: f64,
 }
 
-/// A number of servers, and what entries make of it under each load.
+/// A number of servers of a copy, and what entries make of it under each load.
 struct Tried {
     servers: u32,
     discipline: Discipline,
@@ -70,9 +70,17 @@ struct Tried {
     seen: Vec<BTreeMap<EntryKey, Seen>>,
 }
 
+/// What was tried of a host.
+struct Tries {
+    /// By load, how many copies there were, each with a queue of its own.
+    copies: Vec<usize>,
+    /// Numbers of servers of a copy.
+    tried: Vec<Tried>,
+}
+
 /// What traces of several loads tell of hosts.
 pub struct Joint {
-    hosts: BTreeMap<String, Vec<Tried>>,
+    hosts: BTreeMap<String, Tries>,
     /// Hosts whose utilisation was measured under all loads.
     measured: BTreeSet<String>,
     /// Hosts whose processor time was measured and that one server is too few for, with as many as the largest load needs.
@@ -96,7 +104,7 @@ impl Joint {
         let loads: Vec<LoadTraces<'_>> = loads.iter().zip(&placed).map(|((sub, _), own)| (*sub, own)).collect();
         let loads = &loads[..];
         let decided: Vec<SubModel> = loads.iter().map(|(sub, _)| weave::decided(sub)).collect();
-        let mut hosts: BTreeMap<String, Vec<Tried>> = BTreeMap::new();
+        let mut hosts: BTreeMap<String, Tries> = BTreeMap::new();
         let mut measured: BTreeSet<String> = BTreeSet::new();
         let parts: Vec<Parts<'_>> = decided
             .iter()
@@ -121,13 +129,17 @@ impl Joint {
                 let view = observed.as_ref().zip(hosts.get(name)).map(|(observed, entries)| {
                     let stays: Vec<&Stays> = entries.iter().map(|index| &parts.sub.entry(*index).stays).collect();
                     let busy = configuration.measured.get(name).copied();
-                    View { observed, entries, parts, occupancy: Occupancy::of(&stays), busy }
+                    let occupancy = Occupancy::of(&stays, &copies(parts, configuration, name, entries));
+                    View { observed, entries, parts, occupancy, busy }
                 });
                 views.push(view.filter(|view| view.occupancy.stays() >= ENOUGH));
             }
             let Some(most) = views.iter().flatten().map(|view| view.occupancy.most).max() else { continue };
             let tried = match given {
-                Some(Multiplicity::Finite(servers)) => vec![servers],
+                Some(Multiplicity::Finite(servers)) => {
+                    let stations = views[0].as_ref().map_or(1, |view| view.occupancy.stations);
+                    vec![(servers / stations as u32).max(1)]
+                }
                 _ => candidates(most.max(1)),
             };
             let order = Discipline::given(scheduling_given(loads[0].1, name));
@@ -152,7 +164,7 @@ impl Joint {
                     score_of_order += evidence.unlikelihood_of_order();
                     fits &= evidence.fits();
                     let imputed = evidence.imputed;
-                    let measured = busy.map(|busy| busy.cores(f64::from(servers)));
+                    let measured = busy.map(|busy| busy.cores(f64::from(servers) * occupancy.stations as f64));
                     let there = there / observed.probability;
                     let most = if observed.probability < 1.0 { there } else { there * imputed.all };
                     // What was measured is shared out by how long invocations were there.
@@ -176,11 +188,16 @@ impl Joint {
                 tried.into_iter().flat_map(|servers| orders(servers, disciplines)).map(try_it).collect();
             let of_levels: Vec<Tried> = orders(best(&tries).servers, levels).map(try_it).collect();
             tries.extend(of_levels);
+            // The order of arrival was not seen. Waits under it follow from the load, and nothing tells whether it holds.
+            if probability < 1.0 && order.is_none() {
+                tries.extend(unseen_order(&tries, &views));
+            }
             tries.sort_by_key(|tried| (tried.servers, tried.discipline));
             if views.iter().flatten().all(|view| view.busy.is_some()) {
                 measured.insert(name.clone());
             }
-            hosts.insert(name.clone(), tries);
+            let copies = views.iter().map(|view| view.as_ref().map_or(1, |view| view.occupancy.stations)).collect();
+            hosts.insert(name.clone(), Tries { copies, tried: tries });
         }
         let mut busy: BTreeMap<String, Host> = BTreeMap::new();
         for ((observed, _), (parts, (_, configuration))) in of_load.iter().zip(parts.iter().zip(loads)) {
@@ -197,7 +214,7 @@ impl Joint {
 
     /// Orders of service in which hosts may have worked.
     pub fn disciplines(&self) -> BTreeSet<Discipline> {
-        self.hosts.values().flatten().map(|tried| tried.discipline).collect()
+        self.hosts.values().flat_map(|tries| &tries.tried).map(|tried| tried.discipline).collect()
     }
 
     /// Whether utilisation of a host was measured.
@@ -210,9 +227,10 @@ impl Joint {
         let all = &weave::decided(all);
         let mut traced = Traced { hosts: self.busy.clone(), ..Traced::default() };
         for (name, tries) in &self.hosts {
-            let tried = chosen(tries, form);
-            let mut host = tried.1;
-            let own = demands(&mut host, tried.0, form, self.is_measured(name));
+            let (tried, mut host) = chosen(&tries.tried, form);
+            let own = demands(&mut host, (tried, &tries.copies), form, self.is_measured(name));
+            host.copies = tries.copies.iter().copied().max().unwrap_or(1) as u32;
+            host.servers = host.servers.saturating_mul(host.copies);
             let busy: f64 = host.utilization * f64::from(host.servers);
             for (key, (demand, delay)) in own {
                 let Some(index) = all.entry_of(key) else { continue };
@@ -227,6 +245,43 @@ impl Joint {
         }
         traced
     }
+}
+
+/// First come, first served, by as many servers as fit best, of a host of whose stays only some were traced.
+fn unseen_order(tries: &[Tried], views: &[Option<View<'_, '_>>]) -> Option<Tried> {
+    let Tried { servers, seen, .. } = best(tries);
+    let mut own = Vec::with_capacity(seen.len());
+    for (load, view) in seen.iter().zip(views) {
+        let copies = view.as_ref().map_or(1, |view| view.occupancy.stations);
+        own.push(in_order_of_arrival(load, f64::from(*servers), copies as f64)?);
+    }
+    let (servers, discipline) = (*servers, Discipline::FirstCome);
+    Some(Tried { servers, discipline, score: f64::INFINITY, score_of_order: f64::INFINITY, fits: true, seen: own })
+}
+
+/// Entries of a load that wait as long as each other, for as long as Poisson arrivals do (M/G/k by the mean of M/M/k and the second moment of exponential
+/// service, Lee and Longton 1959); `None` without such a wait.
+fn in_order_of_arrival(load: &BTreeMap<EntryKey, Seen>, servers: f64, copies: f64) -> Option<BTreeMap<EntryKey, Seen>> {
+    let rate: f64 = load.values().map(|seen| seen.rate).sum::<f64>() / copies;
+    let (mut low, mut high) = (0.0, load.values().map(|seen| seen.own).fold(f64::INFINITY, f64::min));
+    if load.is_empty() || rate <= 0.0 {
+        return Some(load.clone());
+    }
+    let waits = |wait: f64| {
+        let moment =
+            |power: i32| load.values().map(|seen| seen.rate * (seen.own - wait).powi(power)).sum::<f64>() / copies;
+        let busy = moment(1);
+        // Of exponential times the second moment is twice the square of the mean.
+        waiting(servers, busy) / rate * (moment(2) / rate) / (busy / rate).powi(2)
+    };
+    for _ in 0..STEPS {
+        let middle = f64::midpoint(low, high);
+        if waits(middle) > middle { low = middle } else { high = middle }
+    }
+    let of = |(key, seen): (&EntryKey, &Seen)| {
+        (*key, Seen { part: ((seen.own - low) / seen.own.max(f64::MIN_POSITIVE)).clamp(0.0, 1.0), ..*seen })
+    };
+    low.is_finite().then(|| load.iter().map(of).collect())
 }
 
 /// The number of servers and the order of service of a form.
@@ -285,20 +340,26 @@ fn of_order(tries: &[Tried], servers: u32, order: Option<Discipline>) -> &Tried 
     same().find(|tried| Some(tried.discipline) == order).or(best).expect("the number was tried")
 }
 
-/// Demand and delay of each entry, over all loads.
-fn demands(host: &mut Host, tried: &Tried, form: Form, is_measured: bool) -> BTreeMap<EntryKey, (f64, f64)> {
+/// Demand and delay of each entry, over all loads; `copies` are those under each load, and the host is one of them.
+fn demands(
+    host: &mut Host,
+    (tried, copies): (&Tried, &[usize]),
+    form: Form,
+    is_measured: bool,
+) -> BTreeMap<EntryKey, (f64, f64)> {
     let servers = f64::from(host.servers);
-    let loads: Vec<&BTreeMap<EntryKey, Seen>> = match form {
-        Form::Alone(load) => tried.seen.get(load).or(tried.seen.first()).into_iter().collect(),
-        _ => tried.seen.iter().collect(),
-    };
+    let mut loads: Vec<(&BTreeMap<EntryKey, Seen>, f64)> =
+        tried.seen.iter().zip(copies).map(|(seen, copies)| (seen, *copies as f64)).collect();
+    if let Form::Alone(load) = form {
+        loads = loads.get(load).or(loads.first()).copied().into_iter().collect();
+    }
     // What was measured is demand, whatever the rest of the time is. Those that come first queue least, however much they work: that leaves no delay to them.
     let has_delay = form != Form::NoDelay || is_measured;
     let is_shared = !has_delay && tried.discipline != Discipline::FirstCome;
     let mut sums: BTreeMap<EntryKey, (f64, f64)> = BTreeMap::new();
-    for load in &loads {
-        let scale = if is_shared { without_delay(load, servers) } else { 1.0 };
-        for (key, seen) in *load {
+    for (load, copies) in loads.iter().copied() {
+        let scale = if is_shared { without_delay(load, servers, copies) } else { 1.0 };
+        for (key, seen) in load {
             let part = if is_shared { scale } else { seen.part };
             let sum = sums.entry(*key).or_default();
             *sum = (sum.0 + seen.invocations * part * seen.own, sum.1 + seen.invocations);
@@ -308,13 +369,14 @@ fn demands(host: &mut Host, tried: &Tried, form: Form, is_measured: bool) -> BTr
         sums.into_iter().map(|(key, (sum, count))| (key, sum / count.max(1.0))).collect();
     let mut delays: BTreeMap<EntryKey, (f64, f64)> = BTreeMap::new();
     let mut most: f64 = 0.0;
-    for load in &loads {
-        let busy: f64 = load.iter().map(|(key, seen)| seen.rate * demand[key]).sum();
+    for (load, copies) in loads {
+        // Copies share the requests, so that each is as busy as any other.
+        let busy: f64 = load.iter().map(|(key, seen)| seen.rate * demand[key]).sum::<f64>() / copies;
         most = most.max(busy);
         let queueing = waiting(servers, busy) / busy.max(f64::MIN_POSITIVE);
         let queued: f64 = load.values().map(|seen| seen.rate * seen.own * (1.0 - seen.part)).sum();
-        let shown = (busy * queueing / queued.max(f64::MIN_POSITIVE)).min(1.0);
-        for (key, seen) in *load {
+        let shown = (busy * copies * queueing / queued.max(f64::MIN_POSITIVE)).min(1.0);
+        for (key, seen) in load {
             let queueing = match tried.discipline {
                 Discipline::Sharing => demand[key] * queueing,
                 // Each queues for the part that it was seen to queue of all that the model lets them queue.
@@ -336,9 +398,9 @@ fn demands(host: &mut Host, tried: &Tried, form: Form, is_measured: bool) -> BTr
     demand.iter().map(|(key, own)| (*key, (*own, delay(key)))).collect()
 }
 
-/// The part of own times that is demand where the rest is queueing of open arrivals.
-fn without_delay(load: &BTreeMap<EntryKey, Seen>, servers: f64) -> f64 {
-    let there: f64 = load.values().map(|seen| seen.rate * seen.own).sum();
+/// The part of own times that is demand where the rest is queueing of open arrivals at so many copies.
+fn without_delay(load: &BTreeMap<EntryKey, Seen>, servers: f64, copies: f64) -> f64 {
+    let there: f64 = load.values().map(|seen| seen.rate * seen.own).sum::<f64>() / copies;
     let (mut low, mut high) = (0.0, 1.0);
     for _ in 0..STEPS {
         let middle = f64::midpoint(low, high);
@@ -346,4 +408,28 @@ fn without_delay(load: &BTreeMap<EntryKey, Seen>, servers: f64) -> f64 {
         if busy + waiting(servers, busy) > there { high = middle } else { low = middle }
     }
     low
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::{Seen, in_order_of_arrival};
+    use crate::lqn::submodel::EntryKey;
+
+    /// M/M/1 with classes of exponential service: all wait Σ λ D² / (1 − ρ) (Pollaczek and Khinchine).
+    #[test]
+    fn waits_in_the_order_of_arrival_are_found_again() {
+        let classes = [(0.02, 20.0), (0.005, 40.0), (0.1, 1.0)];
+        let busy: f64 = classes.iter().map(|(demand, rate)| demand * rate).sum();
+        let wait = classes.iter().map(|(demand, rate)| rate * demand * demand).sum::<f64>() / (1.0 - busy);
+        let one = |(key, (demand, rate)): (u128, (f64, f64))| {
+            (EntryKey(key), Seen { own: demand + wait, invocations: 1000.0, rate, part: 1.0 })
+        };
+        let load: BTreeMap<EntryKey, Seen> = (0..).zip(classes).map(one).collect();
+        let found = in_order_of_arrival(&load, 1.0, 1.0).expect("there is such a wait");
+        for ((demand, _), seen) in classes.iter().zip(found.values()) {
+            assert!((seen.part * seen.own / demand - 1.0).abs() < 1e-6, "{seen:?} for {demand}");
+        }
+    }
 }

@@ -128,7 +128,7 @@ impl Traced {
                 continue;
             }
             let stays: Vec<&Stays> = entries.iter().map(|index| &parts.sub.entry(*index).stays).collect();
-            let occupancy = Occupancy::of_copies(&stays, &copies(parts, configuration, &name, &entries));
+            let occupancy = Occupancy::of(&stays, &copies(parts, configuration, &name, &entries));
             if occupancy.stays() < ENOUGH {
                 continue;
             }

@@ -56,13 +56,8 @@ pub struct Imputed {
 }
 
 impl Occupancy {
-    /// Of the entries of a host.
-    pub fn of(entries: &[&Stays]) -> Self {
-        Self::of_copies(entries, &BTreeMap::new())
-    }
-
     /// Of the entries of a host with copies, of which each has servers of its own: which copy an instance is at.
-    pub fn of_copies(entries: &[&Stays], copies: &BTreeMap<u32, usize>) -> Self {
+    pub fn of(entries: &[&Stays], copies: &BTreeMap<u32, usize>) -> Self {
         let stations = copies.values().max().map_or(1, |last| last + 1);
         // Where one entry's stays were too many to be kept, others count for the same stretches of time only.
         let before: Option<Rank> = entries.iter().filter_map(|stays| stays.complete_before()).min();

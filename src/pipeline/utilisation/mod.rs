@@ -1,9 +1,10 @@
-//! Files of measured utilisation: CSV, Prometheus text and query results, OTLP metrics, told apart by their content.
+//! Files of metrics, that is of utilisation, of cores and of requests: CSV, Prometheus text and query results, OTLP metrics, told apart by their content.
 
 mod capacity;
 mod metric;
 mod otlp;
 mod prometheus;
+mod requests;
 mod table;
 mod time;
 
@@ -12,7 +13,7 @@ use std::sync::Arc;
 
 use crate::diagnostic::{Diagnostic, Diagnostics, Place};
 use crate::model::codes;
-use crate::model::utilisation::{Capacity, Metrics, Series, Unit};
+use crate::model::utilisation::{Metrics, Series, Unit};
 use crate::pipeline::input::{Input, read_text};
 use crate::trace;
 
@@ -84,6 +85,9 @@ pub fn exposition(text: &str) -> Result<Vec<Exposed>, usize> {
     prometheus::exposition(text)
 }
 
+/// No service has served more requests.
+const MOST: f64 = 1e15;
+
 /// A part of all cores may lie so far above 1 by how it was sampled.
 const ABOVE: f64 = 1.05;
 
@@ -99,6 +103,7 @@ pub fn read_utilisation(files: &[Input], unit: Option<ValueUnit>) -> Result<Metr
             Ok(found) => {
                 all.series.extend(found.series);
                 all.cores.extend(found.cores);
+                all.requests.extend(found.requests);
             }
             Err(Diagnostics(found)) => errors.extend(found),
         }
@@ -120,9 +125,9 @@ fn read(file: &Input, unit: Option<ValueUnit>) -> Result<Metrics, Diagnostics> {
     } else if prometheus::is_exposition(begin) {
         prometheus::read_text(text, unit)
     } else {
-        table::read(text, unit).map(|series| (series, Vec::new()))
+        table::read(text, unit)
     };
-    let (mut found, mut cores) = found.map_err(|Fault { line, unit, message, hint }| {
+    let mut found = found.map_err(|Fault { line, unit, message, hint }| {
         let code = if unit { codes::UTILISATION_UNIT } else { codes::UTILISATION };
         let place = match line {
             Some(line) => Place::Line { file: Arc::clone(&name), line, column: 0 },
@@ -131,20 +136,35 @@ fn read(file: &Input, unit: Option<ValueUnit>) -> Result<Metrics, Diagnostics> {
         let finding = Diagnostic::error(code, place, message);
         if hint.is_empty() { finding } else { finding.with_hint(hint) }
     })?;
-    found.retain(|own| !own.samples.is_empty());
-    if found.is_empty() && cores.is_empty() {
-        return Err(fault(&name, "the file has no values of utilisation").into());
+    found.series.retain(|own| !own.samples.is_empty());
+    let once = found.requests.iter().map(|own| own.metric.clone()).next();
+    for own in &mut found.requests {
+        own.file = Arc::clone(&name);
+        own.samples.retain(|sample| sample.0.is_finite() && (0.0..=MOST).contains(&sample.1));
+        own.samples.sort_by(|left, right| left.0.total_cmp(&right.0));
+        own.samples.dedup_by(|next, last| next.0 <= last.0);
+    }
+    // What was read once did not grow.
+    found.requests.retain(|own| own.samples.len() > 1);
+    if found == Metrics::default() {
+        return Err(match once {
+            Some(metric) => fault(&name, &format!("`{metric}` was read once, and tells no rate")).with_hint(
+                "save several scrapes with their times, or ask the HTTP API for a range: `/api/v1/query_range`",
+            ),
+            None => fault(&name, "the file has no values of utilisation, and counts neither cores nor requests"),
+        }
+        .into());
     }
     let mut errors = Vec::new();
-    for own in &mut found {
+    for own in &mut found.series {
         own.file = Arc::clone(&name);
         own.samples.sort_by(|left, right| left.0.total_cmp(&right.0));
         errors.extend(doubt(own));
     }
-    for own in &mut cores {
+    for own in &mut found.cores {
         own.file = Arc::clone(&name);
     }
-    if errors.is_empty() { Ok(Metrics { series: found, cores }) } else { Err(Diagnostics(errors)) }
+    if errors.is_empty() { Ok(found) } else { Err(Diagnostics(errors)) }
 }
 
 fn fault(name: &Arc<str>, message: &str) -> Diagnostic {
@@ -193,7 +213,5 @@ impl Fault {
     }
 }
 
-type Found = Result<Vec<Series>, Fault>;
-
-/// Series, and how many cores there are.
-type FoundCores = Result<(Vec<Series>, Vec<Capacity>), Fault>;
+/// What a file tells.
+type Found = Result<Metrics, Fault>;

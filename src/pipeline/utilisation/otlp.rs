@@ -4,10 +4,10 @@ use indexmap::IndexMap;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::model::utilisation::Series;
+use crate::model::utilisation::{Metrics, Series};
 use crate::pipeline::utilisation::capacity::Counted;
 use crate::pipeline::utilisation::metric::{Known, counts, known, resources};
-use crate::pipeline::utilisation::{Fault, FoundCores, ValueUnit};
+use crate::pipeline::utilisation::{Fault, Found, ValueUnit, requests};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -45,12 +45,16 @@ struct ScopeMetrics {
 }
 
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct Metric {
     name: String,
     #[serde(default)]
     unit: String,
     gauge: Option<Points>,
     sum: Option<Points>,
+    histogram: Option<Points>,
+    exponential_histogram: Option<Points>,
+    summary: Option<Points>,
 }
 
 #[derive(Deserialize)]
@@ -58,6 +62,8 @@ struct Metric {
 struct Points {
     #[serde(default)]
     data_points: Vec<Point>,
+    #[serde(default)]
+    aggregation_temporality: Value,
 }
 
 #[derive(Deserialize)]
@@ -65,31 +71,96 @@ struct Points {
 struct Point {
     #[serde(default)]
     attributes: Vec<Attribute>,
+    #[serde(default)]
+    start_time_unix_nano: Value,
     time_unix_nano: Value,
     as_double: Option<f64>,
     as_int: Option<Value>,
+    count: Option<Value>,
 }
 
 /// Labels of a resource and a point.
 type Labels = Vec<(String, String)>;
 
+/// Counts of one counter: when each began, when it was read, and how many there were.
+#[derive(Default)]
+struct Counts {
+    is_delta: bool,
+    points: Vec<(f64, f64, f64)>,
+}
+
+type Counters = IndexMap<(String, Labels), Counts>;
+
 /// Reads documents.
-pub(super) fn read(text: &str, unit: Option<ValueUnit>) -> FoundCores {
+pub(super) fn read(text: &str, unit: Option<ValueUnit>) -> Found {
     let mut counted = Counted::default();
     let mut gathered: IndexMap<(String, Labels), Series> = IndexMap::new();
+    let mut counters = Counters::new();
     for document in serde_json::Deserializer::from_str(text).into_iter::<Document>() {
         let document = document
             .map_err(|error| Fault::new(format!("these are no OTLP metrics: {error}")).at(error.line() as u64))?;
         for own in document.resource_metrics {
             let labels = labels(&own.resource.attributes);
             for metric in own.scope_metrics.iter().flat_map(|scope| &scope.metrics) {
-                if !count(metric, &labels, &mut counted) {
+                if !take_requests(metric, &labels, &mut counters) && !count(metric, &labels, &mut counted) {
                     take_in(metric, &labels, unit, &mut gathered)?;
                 }
             }
         }
     }
-    Ok((gathered.into_values().collect(), counted.finish()))
+    let served = counters.into_iter().filter_map(|((metric, labels), counts)| {
+        let of = labels.iter().map(|(name, value)| (&**name, &**value));
+        requests::series(&metric, requests::known(&metric, true)?, &of, counts.since_the_first())
+    });
+    Ok(Metrics { requests: served.collect(), series: gathered.into_values().collect(), cores: counted.finish() })
+}
+
+/// Whether a metric counts requests; if so, takes it in.
+fn take_requests(metric: &Metric, resource: &Labels, counters: &mut Counters) -> bool {
+    let histograms = metric.histogram.iter().chain(&metric.exponential_histogram).chain(&metric.summary);
+    if metric.gauge.is_some() || requests::known(&metric.name, true).is_none() {
+        return false;
+    }
+    for points in metric.sum.iter().chain(histograms) {
+        let is_delta = match &points.aggregation_temporality {
+            Value::String(name) => name.ends_with("_DELTA"),
+            other => other.as_u64() == Some(1),
+        };
+        for point in &points.data_points {
+            let value = point.count.as_ref().or(point.as_int.as_ref()).and_then(number).or(point.as_double);
+            let (Some(value), Some(time)) = (value.filter(|value| value.is_finite()), number(&point.time_unix_nano))
+            else {
+                continue;
+            };
+            let start =
+                number(&point.start_time_unix_nano).filter(|start| *start > 0.0 && *start < time).unwrap_or(time);
+            let mut all = resource.clone();
+            all.extend(labels(&point.attributes));
+            let own = counters.entry((metric.name.clone(), all)).or_default();
+            own.is_delta |= is_delta;
+            own.points.push((start * 1e-9, time * 1e-9, value));
+        }
+    }
+    true
+}
+
+impl Counts {
+    /// Times, and how many there were since the counter began.
+    fn since_the_first(mut self) -> Vec<(f64, f64)> {
+        if self.is_delta {
+            return requests::summed(&mut self.points);
+        }
+        self.points.sort_by(|left, right| left.1.total_cmp(&right.1));
+        let mut found: Vec<(f64, f64)> = Vec::with_capacity(self.points.len() + 1);
+        for (start, time, value) in self.points {
+            // A counter begins at 0, and begins anew where it was set back.
+            if start < time && found.last().is_none_or(|last| last.0 < start) {
+                found.push((start, 0.0));
+            }
+            found.push((time, value));
+        }
+        found
+    }
 }
 
 /// Whether a metric counts cores, and nothing else.

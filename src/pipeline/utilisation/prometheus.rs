@@ -3,10 +3,10 @@
 use indexmap::IndexMap;
 use serde::Deserialize;
 
-use crate::model::utilisation::Series;
+use crate::model::utilisation::{Metrics, Series};
 use crate::pipeline::utilisation::capacity::Counted;
 use crate::pipeline::utilisation::metric::{Known, counts, known, resources};
-use crate::pipeline::utilisation::{Exposed, Fault, FoundCores, ValueUnit, time};
+use crate::pipeline::utilisation::{Exposed, Fault, Found, ValueUnit, requests, time};
 
 /// The labels of a series, in the order in which they are written.
 type Labels = IndexMap<String, String>;
@@ -34,12 +34,12 @@ struct Row {
 }
 
 /// Reads the answer to a query.
-pub(super) fn read_query(text: &str, unit: Option<ValueUnit>) -> FoundCores {
+pub(super) fn read_query(text: &str, unit: Option<ValueUnit>) -> Found {
     let answer: Answer = serde_json::from_str(text).map_err(|error| {
         let fault = Fault::new(format!("this is neither an answer of Prometheus nor OTLP metrics: {error}"));
         fault.at(error.line() as u64)
     })?;
-    let (mut found, mut counted) = (Vec::new(), Counted::default());
+    let (mut found, mut counted) = (Metrics::default(), Counted::default());
     for row in answer.data.result {
         let mut labels = row.metric;
         let name = labels.shift_remove("__name__").unwrap_or_default();
@@ -49,11 +49,14 @@ pub(super) fn read_query(text: &str, unit: Option<ValueUnit>) -> FoundCores {
         let samples: Vec<(f64, f64)> = samples.collect();
         let last = samples.last().map_or(f64::NAN, |sample| sample.1);
         let of = labels.iter().map(|(name, value)| (&**name, &**value));
-        if !counted.take(&name, &of, last) {
-            found.extend(series(&name, &labels, samples, unit)?);
+        if let Some(known) = requests::known(&name, false) {
+            found.requests.extend(requests::series(&name, known, &of, samples));
+        } else if !counted.take(&name, &of, last) {
+            found.series.extend(series(&name, &labels, samples, unit)?);
         }
     }
-    Ok((found, counted.finish()))
+    found.cores = counted.finish();
+    Ok(found)
 }
 
 /// A series, where it counts.
@@ -85,7 +88,7 @@ pub(super) fn is_exposition(text: &str) -> bool {
 }
 
 /// Reads what was scraped, once or several times, with its times.
-pub(super) fn read_text(text: &str, unit: Option<ValueUnit>) -> FoundCores {
+pub(super) fn read_text(text: &str, unit: Option<ValueUnit>) -> Found {
     let mut counted = Counted::default();
     let mut gathered: IndexMap<Key, Vec<(f64, f64)>> = IndexMap::new();
     let mut without_time = None;
@@ -100,7 +103,8 @@ pub(super) fn read_text(text: &str, unit: Option<ValueUnit>) -> FoundCores {
             );
         };
         let of = labels.iter().map(|(name, value)| (&**name, &**value));
-        if counted.take(name, &of, value) || known(name, "") == Known::Other {
+        let of_use = requests::known(name, false).is_some() || known(name, "") != Known::Other;
+        if counted.take(name, &of, value) || !of_use {
             continue;
         }
         match at {
@@ -112,18 +116,23 @@ pub(super) fn read_text(text: &str, unit: Option<ValueUnit>) -> FoundCores {
             None => without_time = without_time.or(Some(number)),
         }
     }
-    let counted = counted.finish();
-    if let (true, Some(line)) = (gathered.is_empty() && counted.is_empty(), without_time) {
+    let mut found = Metrics { cores: counted.finish(), ..Metrics::default() };
+    if let (true, Some(line)) = (gathered.is_empty() && found.cores.is_empty(), without_time) {
         let hint = "save several scrapes with their times, or ask the HTTP API for a range: `/api/v1/query_range`";
         return Err(
             Fault { hint, ..Fault::new("values have no times, so that nobody knows when they were measured") }.at(line)
         );
     }
-    let mut found = Vec::new();
     for ((name, labels), samples) in gathered {
-        found.extend(series(&name, &labels.into_iter().collect(), samples, unit)?);
+        match requests::known(&name, false) {
+            Some(known) => {
+                let of = labels.iter().map(|(name, value)| (&**name, &**value));
+                found.requests.extend(requests::series(&name, known, &of, samples));
+            }
+            None => found.series.extend(series(&name, &labels.into_iter().collect(), samples, unit)?),
+        }
     }
-    Ok((found, counted))
+    Ok(found)
 }
 
 /// The lines of what was scraped once.

@@ -2,7 +2,8 @@
 
 use indexmap::IndexMap;
 
-use crate::model::utilisation::{Series, Unit};
+use crate::model::utilisation::{Metrics, Series, Unit};
+use crate::pipeline::utilisation::requests::{self, Growth};
 use crate::pipeline::utilisation::{Fault, Found, ValueUnit, time};
 
 /// Endings of headings that tell a unit.
@@ -35,6 +36,8 @@ enum Column {
     Resource,
     /// Of a resource, where the heading names one.
     Value(String, Option<ValueUnit>),
+    /// Requests that a service served.
+    Requests(String, Growth),
 }
 
 /// Reads a table.
@@ -51,6 +54,7 @@ pub(super) fn read(text: &str, unit: Option<ValueUnit>) -> Found {
     }
     let is_long = columns.iter().any(|own| matches!(own, Column::Resource));
     let mut gathered: IndexMap<(String, usize), Series> = IndexMap::new();
+    let mut served: IndexMap<(String, usize), Vec<(f64, f64)>> = IndexMap::new();
     for record in reader.records() {
         let record = record.map_err(|error| Fault::new(format!("this is no CSV: {error}")))?;
         let line = record.position().map_or(0, csv::Position::line);
@@ -67,20 +71,24 @@ pub(super) fn read(text: &str, unit: Option<ValueUnit>) -> Found {
         }
         let Some(at) = at else { continue };
         for (place, (own, field)) in columns.iter().zip(&record).enumerate() {
-            let Column::Value(name, own) = own else { continue };
+            let (Column::Value(name, _) | Column::Requests(name, _)) = own else { continue };
             let field = field.trim();
             if field.is_empty() || field.eq_ignore_ascii_case("nan") || field.eq_ignore_ascii_case("null") {
                 continue;
             }
             let wrong = || Fault::new(format!("`{field}` is no number")).at(line);
-            let (field, own) = match field.strip_suffix('%') {
+            let (field, unit_of_own) = match field.strip_suffix('%') {
                 Some(field) => (field.trim(), Some(ValueUnit::Percent)),
-                None => (field, *own),
+                None => (field, if let Column::Value(_, own) = own { *own } else { None }),
             };
             let value: f64 = field.parse().ok().filter(|value: &f64| value.is_finite()).ok_or_else(wrong)?;
             let heading = header.get(place).unwrap_or_default();
-            let (unit, factor) = unit.or(own).ok_or_else(|| Fault::no_unit(heading).at(1))?.scale();
             let name = if is_long { &resource } else { name };
+            if matches!(columns[place], Column::Requests(..)) {
+                served.entry((name.clone(), place)).or_default().push((at, value));
+                continue;
+            }
+            let (unit, factor) = unit.or(unit_of_own).ok_or_else(|| Fault::no_unit(heading).at(1))?.scale();
             let series = gathered.entry((name.clone(), place)).or_insert_with(|| empty(heading, name, unit));
             if series.unit != unit {
                 return Err(
@@ -90,7 +98,11 @@ pub(super) fn read(text: &str, unit: Option<ValueUnit>) -> Found {
             series.samples.push((at, value * factor));
         }
     }
-    Ok(gathered.into_values().collect())
+    let served = served.into_iter().filter_map(|((name, place), samples)| {
+        let Column::Requests(_, growth) = &columns[place] else { return None };
+        Some(requests::of_column(header.get(place).unwrap_or_default(), &name, *growth, samples))
+    });
+    Ok(Metrics { series: gathered.into_values().collect(), requests: served.collect(), ..Metrics::default() })
 }
 
 fn empty(heading: &str, name: &str, unit: Unit) -> Series {
@@ -111,6 +123,9 @@ fn column(heading: &str) -> Column {
     }
     if RESOURCE.contains(&&*lower) {
         return Column::Resource;
+    }
+    if let Some((name, growth)) = requests::heading(heading) {
+        return Column::Requests(name, growth);
     }
     let mut rest = heading.trim();
     let mut unit = None;
@@ -156,7 +171,7 @@ mod tests {
     #[test]
     fn headings_tell_resources_and_units() {
         let of = |heading: &str| {
-            let found = read(&format!("time_s,{heading}\n0,50\n1,50\n"), None).ok()?.remove(0);
+            let found = read(&format!("time_s,{heading}\n0,50\n1,50\n"), None).ok()?.series.remove(0);
             Some((found.resources.first().cloned().unwrap_or_default(), found.unit, found.samples[0].1))
         };
         assert_eq!(of("utilisation"), Some((String::new(), Unit::Share, 50.0)));
@@ -170,7 +185,7 @@ mod tests {
     #[test]
     fn rows_may_name_their_resource() {
         let text = "time,resource,value\n0,web,0.5\n0,db,0.25\n10,web,0.5\n";
-        let found = read(text, Some(ValueUnit::Cores)).expect("it is sound");
+        let found = read(text, Some(ValueUnit::Cores)).expect("it is sound").series;
         assert_eq!(found.len(), 2);
         assert_eq!((found[0].resources[0].as_str(), found[0].samples.len()), ("web", 2));
         let fault = read(text, None).expect_err("no unit");

@@ -127,13 +127,16 @@ fn line_of(row: usize) -> f64 {
 fn place(template: &Template) -> (Vec<Spot<'_>>, Vec<String>, Option<&Repeat>, f64) {
     let mut nodes: Vec<(&NodePattern, bool)> = Vec::new();
     let mut repeat = None;
-    for item in &template.items {
+    // Of alternatives, the one that is tried first.
+    let mut open: Vec<&MatchItem> = template.items.iter().rev().collect();
+    while let Some(item) = open.pop() {
         match item {
             MatchItem::Node(node) => nodes.push((node, false)),
             MatchItem::Repeat(block) => {
                 nodes.extend(block.nodes.iter().map(|node| (node, true)));
                 repeat = Some(block);
             }
+            MatchItem::Choice(choice) => open.extend(choice.ways.iter().take(1).flatten().rev()),
         }
     }
     let mut tasks: Vec<String> = Vec::new();

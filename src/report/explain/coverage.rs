@@ -20,9 +20,9 @@ pub struct FileCoverage {
     pub coverage: Coverage,
 }
 
-/// The plans in their order, with their numbers.
+/// The templates in their order, with the numbers of their plans.
 fn ordered(rules: &Rules) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..rules.plans().len()).collect();
+    let mut order: Vec<usize> = (0..rules.plans().len()).filter(|plan| rules.first_of(*plan) == *plan).collect();
     order.sort_by_key(|number| rules.plans()[*number].order);
     order
 }

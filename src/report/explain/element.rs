@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::diagnostic::Place;
-use crate::diagnostic::quantity::{counted, number};
+use crate::diagnostic::quantity::{counted, in_ms, number};
 use crate::lqn::submodel::{Interaction, Position};
 use crate::lqn::terms::kind;
 use crate::lqn::{ActivityId, Body, EntryId, Model};
@@ -98,34 +98,31 @@ impl Subject<'_> {
         if part.pauses.count == 0 {
             return self.network_line(part);
         }
-        let (sum, count) = (number(part.pauses.sum.as_f64()), counted(part.pauses.count, "pause"));
-        let line = format!("delay, {at}: {} s = {sum} s in {count} / {times}\n", number(paused));
+        let sum = ms(part.pauses.sum.as_f64());
+        let line = format!("delay, {at}: {} = {sum} of pauses / {times}\n", ms(paused));
         let rest = DelayPart { seconds: part.seconds - paused, ..*part };
         if rest.seconds <= 1e-9 * part.seconds { line } else { line + &self.network_line(&rest) }
     }
 
     /// The network latency of calls.
     fn network_line(&self, part: &DelayPart) -> String {
-        let (at, delay) = (self.where_in_entry(part.activity, Some(part.position)), number(part.seconds));
+        let (at, delay) = (self.where_in_entry(part.activity, Some(part.position)), ms(part.seconds));
         match part.network {
             Network::Traced => {
-                let (sum, calls) = (number(part.seen.sum.as_f64()), counted(part.seen.count, "call"));
+                let (sum, calls) = (ms(part.seen.sum.as_f64()), counted(part.seen.count, "call"));
                 let times = counted(part.times, "invocation");
                 let on_the_way = part.seen.sum.as_f64() / part.times.max(1) as f64;
                 if (part.seconds - on_the_way).abs() > 1e-9 * on_the_way.max(part.seconds) {
-                    let way = number(on_the_way);
+                    let way = ms(on_the_way);
                     return format!(
-                        "delay, {at}: {delay} s, of which {way} s are network latency; the rest is fitted to when calls began and \
+                        "delay, {at}: {delay}, of which {way} are network latency; the rest is fitted to when calls began and \
                          ended in the traces\n"
                     );
                 }
-                format!("delay, {at}: {delay} s = {sum} s of network latency, measured over {calls} / {times}\n")
+                format!("delay, {at}: {delay} = {sum} of network latency, measured over {calls} / {times}\n")
             }
             Network::Each(seconds) => {
-                format!(
-                    "delay, {at}: {delay} s, for a network latency of {} s per call, set by `network`\n",
-                    number(seconds)
-                )
+                format!("delay, {at}: {delay}, for a network latency of {} per call, set by `network`\n", ms(seconds))
             }
         }
     }
@@ -133,10 +130,10 @@ impl Subject<'_> {
     /// How a demand was computed, in one line or more.
     fn demand_line(&self, part: &DemandPart) -> String {
         let at = self.where_in_entry(part.activity, part.position);
-        let seconds = number(part.seconds);
+        let demand = ms(part.seconds);
         let times = counted(part.times, "invocation");
         if let Some(place) = &part.given {
-            return format!("demand, {at}: {seconds} s, set in {}\n", self.place(place));
+            return format!("demand, {at}: {demand}, set in {}\n", self.place(place));
         }
         match part.source {
             DemandSource::None => format!("demand, {at}: 0: no CPU time, resource function or duration is known\n"),
@@ -145,12 +142,12 @@ impl Subject<'_> {
                     sum.merge(&own.cpu);
                     sum
                 });
-                let (sum, events) = (number(cpu.sum.as_f64()), counted(cpu.count, "event"));
-                format!("demand, {at}: {seconds} s = {sum} s of CPU measured on {events} / {times}\n")
+                let (sum, events) = (ms(cpu.sum.as_f64()), counted(cpu.count, "event"));
+                format!("demand, {at}: {demand} = {sum} of CPU measured on {events} / {times}\n")
             }
             DemandSource::Exclusive => {
                 let own = &part.exclusive;
-                let sum = number(own.sum.as_f64());
+                let sum = ms(own.sum.as_f64());
                 let scale = if own.count == part.visits || own.count == 0 {
                     String::new()
                 } else {
@@ -161,15 +158,15 @@ impl Subject<'_> {
                 } else {
                     String::new()
                 };
-                format!("demand, {at}: {seconds} s = {sum} s of exclusive time{scale}{share} / {times}\n")
+                format!("demand, {at}: {demand} = {sum} of exclusive time{scale}{share} / {times}\n")
             }
             DemandSource::Function => {
-                let mut text = format!("demand, {at}: {seconds} s, by functions of the configuration / {times}\n");
+                let mut text = format!("demand, {at}: {demand}, by functions of the configuration / {times}\n");
                 for own in &part.activities {
                     let name = if own.name.is_empty() { "without a name" } else { &own.name };
                     let function = match &own.function {
                         Some((seconds, place)) => {
-                            format!("{} s each, set in {}", number(*seconds), self.place(place))
+                            format!("{} each, set in {}", ms(*seconds), self.place(place))
                         }
                         None => "no function: nothing".to_owned(),
                     };
@@ -247,10 +244,9 @@ impl Subject<'_> {
         if self.activity.is_some() {
             self.explained.requests.iter().for_each(|request| text.push_str(&self.request_line(request)));
         }
-        let model: Vec<String> =
-            self.demands_in_model().iter().map(|demand| format!("{} s", number(*demand))).collect();
+        let model: Vec<String> = self.demands_in_model().iter().map(|demand| ms(*demand)).collect();
         text.push_str(&format!("in the model: {}\n\n", model.join(", then ")));
-        text.push_str(&seen.table(&["NODE", ">PHASE", "WHAT", ">SECONDS", "NAMES"], look));
+        text.push_str(&seen.table(&["NODE", ">PHASE", "WHAT", ">TIME (ms)", "NAMES"], look));
         text
     }
 
@@ -340,4 +336,9 @@ impl Subject<'_> {
             "activities": activities.collect::<Value>(),
         })
     }
+}
+
+/// A time given in seconds, with the digits that a reader needs to follow the sum.
+fn ms(seconds: f64) -> String {
+    format!("{} ms", in_ms(seconds))
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::lqn::submodel::{Moments, Position, RequestKind};
 use crate::report::explain::Described;
-use crate::report::explain::view::seconds;
+use crate::report::explain::view::traced_ms;
 use crate::report::look::Look;
 use crate::report::table::Table;
 use crate::tlc::explain::Study;
@@ -104,8 +104,8 @@ impl Seen {
         let number = study.consumer(at);
         let words = || {
             let names = Described::new(study, at).names();
-            let seconds = value.map(seconds).unwrap_or_default();
-            let cells = vec![label(study, at), phase.to_string(), what.to_owned(), seconds, names];
+            let time = value.map(traced_ms).unwrap_or_default();
+            let cells = vec![label(study, at), phase.to_string(), what.to_owned(), time, names];
             (cells, json!({ "node": node(study, at), "phase": phase, "what": what, "seconds": value }))
         };
         self.example(study, at, number, words);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
 
-use crate::datalog::ast::{Aggregate, Condition, Program, Span, Term};
+use crate::datalog::ast::{Aggregate, Condition, Program, Term};
 use crate::datalog::base::Type;
 use crate::datalog::eval::{Attempt, Cause, Denied, Derivation, Failure, Near, Relation};
 use crate::datalog::syntax::{print_condition, print_term};
@@ -106,19 +106,8 @@ impl Words<'_, '_> {
         self.row(relation, &row)
     }
 
-    /// The file and line of a place in the rules.
-    fn line(&self, span: Span) -> (Arc<str>, usize) {
-        match self.program.files.get(span.file as usize) {
-            Some(file) => {
-                let before = file.text.get(..span.start as usize).unwrap_or_default();
-                (Arc::clone(&file.name), before.matches('\n').count() + 1)
-            }
-            None => ("rules".into(), 0),
-        }
-    }
-
     fn rule(&self, rule: usize) -> String {
-        let (file, line) = self.line(self.program.rules[rule].head.span);
+        let (file, line) = self.program.line(self.program.rules[rule].head.span);
         format!("{file}:{line}")
     }
 
@@ -216,7 +205,7 @@ impl Words<'_, '_> {
                     "left_out": step.left_out,
                 }),
                 Cause::Rule(rule) => {
-                    let (file, line) = self.line(self.program.rules[rule].head.span);
+                    let (file, line) = self.program.line(self.program.rules[rule].head.span);
                     json!({ "because": "rule", "rule": { "file": &*file, "line": line } })
                 }
             };
@@ -407,7 +396,7 @@ impl Words<'_, '_> {
     }
 
     fn attempt_json(&self, relation: Relation, attempt: &Attempt) -> Json {
-        let (file, line) = self.line(self.program.rules[attempt.rule].head.span);
+        let (file, line) = self.program.line(self.program.rules[attempt.rule].head.span);
         let bindings: serde_json::Map<String, Json> = self
             .bindings(attempt)
             .into_iter()

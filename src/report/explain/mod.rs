@@ -5,6 +5,7 @@ pub mod element;
 pub mod evidence;
 pub mod facts;
 mod failure;
+pub mod message;
 pub mod node;
 mod reading;
 mod view;

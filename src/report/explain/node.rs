@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::lqn::submodel::Interaction;
 use crate::report::explain::Described;
-use crate::report::explain::view::{match_words, role_in, seconds};
+use crate::report::explain::view::{match_words, role_in, traced_ms};
 use crate::report::look::{Look, Tone};
 use crate::report::table::Table;
 use crate::tlc::driver::{EntryNumber, UNKNOWN, UNOWNED};
@@ -76,14 +76,14 @@ impl<'s, 'a> NodeExplained<'s, 'a> {
         }
         told.push(*number);
         let mut table =
-            Table::new(&["NODE", "IS", ">TIME (s)", ">CPU (s)", "NAMES", "ENTRY", ">PHASE", "SPAN", "WHERE"]);
+            Table::new(&["NODE", "IS", ">TIME (ms)", ">CPU (ms)", "NAMES", "ENTRY", ">PHASE", "SPAN", "WHERE"]);
         for (name, node) in &variables.nodes {
             let shown = Described::new(study, *node);
             table.row(vec![
                 name.clone(),
                 shown.label(),
                 shown.time(),
-                seconds(study.toeg.event(*node).cpu),
+                traced_ms(study.toeg.event(*node).cpu),
                 shown.names(),
                 self.entry(study.outcome.owner[*node as usize]),
                 study.outcome.phase(*node).to_string(),
@@ -185,6 +185,9 @@ impl<'s, 'a> NodeExplained<'s, 'a> {
             Caused::Alternative(entry, begin, end) => {
                 format!("what {} does between {} and {} is an alternative", self.entry(entry), stamp(begin), stamp(end))
             }
+            Caused::Barrier(entry, node) => {
+                format!("{} waits at {} for the others that have not come there", self.entry(entry), stamp(node))
+            }
             Caused::Nothing => "nothing: its node is not there".to_owned(),
         }
     }
@@ -258,6 +261,7 @@ impl<'s, 'a> NodeExplained<'s, 'a> {
             Caused::Alternative(number, begin, end) => {
                 json!({ "entry": entry(number), "after": stamp(begin), "before": stamp(end) })
             }
+            Caused::Barrier(number, node) => json!({ "entry": entry(number), "at": stamp(node) }),
             Caused::Nothing => Value::Null,
         };
         json!({ "text": done.text, "round": done.round, "means": self.caused(done.caused), "caused": caused })

@@ -62,7 +62,7 @@ impl<'s, 'a> Described<'s, 'a> {
 
     /// Seconds from the beginning of the operation.
     pub fn time(self) -> String {
-        seconds(self.event().time)
+        traced_ms(self.event().time)
     }
 
     /// Names of the activity and of the service that is accepted here.
@@ -106,13 +106,13 @@ impl<'s, 'a> Described<'s, 'a> {
     }
 }
 
-/// Seconds, with the digits that were traced; nothing where they were not.
-pub(super) fn seconds(value: f64) -> String {
-    if !value.is_finite() {
+/// A time given in seconds, as milliseconds with the digits that were traced; nothing where there is none.
+pub(super) fn traced_ms(seconds: f64) -> String {
+    if !seconds.is_finite() {
         return String::new();
     }
     // Nanoseconds are the finest that clocks tell.
-    let text = format!("{value:.9}");
+    let text = format!("{:.6}", seconds * 1e3);
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 

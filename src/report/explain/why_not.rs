@@ -104,11 +104,9 @@ fn near_line(study: &Study<'_>, nearest: &Nearest) -> String {
     match &nearest.rule {
         None => fails,
         Some((rule, span)) => {
-            let file = study.rules.program().files.get(span.file as usize);
-            let line = |text: &str| text[..span.start as usize].matches('\n').count() + 1;
-            let file = file.map_or_else(String::new, |file| format!(" ({}:{})", file.name, line(&file.text)));
+            let (file, line) = study.rules.program().line(*span);
             format!(
-                "nearest rule, {} of {}: {rule}{file}: {fails}",
+                "nearest rule, {} of {}: {rule} ({file}:{line}): {fails}",
                 nearest.passed,
                 counted(nearest.literals as u64, "literal")
             )
@@ -138,7 +136,7 @@ fn near_json(study: &Study<'_>, nearest: &Nearest) -> Value {
 }
 
 fn nodes(study: &Study<'_>, plan: &TemplatePlan, one: &Try) -> Table {
-    let mut table = Table::new(&["NODE", "IS", ">TIME (s)", "NAMES", "SPAN", "WHERE"]);
+    let mut table = Table::new(&["NODE", "IS", ">TIME (ms)", "NAMES", "SPAN", "WHERE"]);
     for (name, node) in named(plan, one) {
         let node = Described::new(study, node);
         let span = node.span().unwrap_or_default();

@@ -2,7 +2,7 @@
 
 use serde_json::{Value as Json, json};
 
-use crate::diagnostic::quantity::number;
+use crate::diagnostic::quantity::{for_people, number};
 use crate::model::parameter::Value;
 use crate::report::csv::Rows;
 use crate::report::json::pretty;
@@ -20,10 +20,10 @@ pub fn text(table: &Table, look: Look) -> String {
         headings.push("MODEL".to_owned());
     }
     for axis in &table.axes {
-        let unit = axis.kind.unit();
+        let (_, unit) = for_people(axis.kind.unit());
         headings.push(if unit.is_empty() { format!(">{}", axis.path) } else { format!(">{} ({unit})", axis.path) });
     }
-    headings.extend(table.measures.iter().map(|measure| format!(">{measure} ({})", measure.unit())));
+    headings.extend(table.measures.iter().map(|measure| format!(">{measure} ({})", for_people(measure.unit()).1)));
     headings.push("STATE".to_owned());
     let headings: Vec<&str> = headings.iter().map(String::as_str).collect();
     let mut drawn = Drawn::new(&headings);
@@ -32,15 +32,17 @@ pub fn text(table: &Table, look: Look) -> String {
         if table.subjects.len() > 1 {
             cells.push(table.subjects[point.subject].clone());
         }
-        cells.extend(values(table, point).map(|value| match value {
-            Value::Number(value) => number(*value),
+        cells.extend(table.axes.iter().zip(values(table, point)).map(|(axis, value)| match value {
+            Value::Number(value) => number(*value * for_people(axis.kind.unit()).0),
             other => other.to_string(),
         }));
         let missing = if point.state == State::Converged { "" } else { "–" };
         for (place, figure) in point.figures.iter().enumerate() {
             let range = point.intervals.get(place).copied().flatten();
-            let range = range.map(|own| format!(" ({})", between(own, number))).unwrap_or_default();
-            cells.push(figure.map_or_else(|| missing.to_owned(), |figure| number(figure) + &range));
+            let (scale, _) = for_people(table.measures[place].unit());
+            let shown = |value: f64| number(value * scale);
+            let range = range.map(|own| format!(" ({})", between(own, shown))).unwrap_or_default();
+            cells.push(figure.map_or_else(|| missing.to_owned(), |figure| shown(figure) + &range));
         }
         // Nothing to say of those that are as they should be.
         cells.push(if point.state == State::Converged { String::new() } else { point.state.word().to_uppercase() });

@@ -1,6 +1,6 @@
 //! Sweeps as plots: one for each quantity, a curve for each figure, subject and value of the other parameter.
 
-use crate::diagnostic::quantity::number;
+use crate::diagnostic::quantity::{for_people, number};
 use crate::model::parameter::{Kind, Value};
 use crate::report::plot::{Plot, Scale, Series};
 use crate::study::figure::Figure;
@@ -16,6 +16,7 @@ pub fn plots(table: &Table) -> Vec<Plot> {
     quantities
         .into_iter()
         .map(|quantity| {
+            let (factor, unit) = for_people(quantity.unit());
             let measures: Vec<usize> =
                 (0..table.measures.len()).filter(|number| table.measures[*number].quantity() == quantity).collect();
             let mut series: Vec<(Vec<usize>, Series)> = Vec::new();
@@ -28,22 +29,26 @@ pub fn plots(table: &Table) -> Vec<Plot> {
                         series.len() - 1
                     });
                     let doubtful = point.state != State::Converged;
-                    let value = point.figures[measure].filter(|value| value.is_finite());
+                    let value = point.figures[measure].filter(|value| value.is_finite()).map(|value| value * factor);
                     series[found].1.points.push((places[point.at[0]], value, doubtful));
                     if let Some(own) =
                         point.intervals.get(measure).copied().flatten().filter(|own| own.high.is_finite())
                     {
-                        series[found].1.bars.push((places[point.at[0]], own.low, own.high));
+                        series[found].1.bars.push((places[point.at[0]], own.low * factor, own.high * factor));
                     }
                 }
             }
             let alone = &table.measures[measures[0]];
             let subject =
                 if measures.len() == 1 { format!("{} {}: ", alone.element(), alone.name()) } else { String::new() };
-            let unit = across.kind.unit();
+            let (_, across_unit) = for_people(across.kind.unit());
             Plot {
-                x: if unit.is_empty() { across.path.clone() } else { format!("{} ({unit})", across.path) },
-                y: format!("{subject}{} ({})", quantity.name(), quantity.unit()),
+                x: if across_unit.is_empty() {
+                    across.path.clone()
+                } else {
+                    format!("{} ({across_unit})", across.path)
+                },
+                y: format!("{subject}{} ({unit})", quantity.name()),
                 scale: scale.clone(),
                 series: series.into_iter().map(|(_, series)| series).collect(),
             }
@@ -54,8 +59,9 @@ pub fn plots(table: &Table) -> Vec<Plot> {
 /// Where the values of an axis lie. Words and the like get places of their own; what spans decades in equal ratios gets a
 /// logarithmic scale.
 fn positions(axis: &Varied) -> (Vec<f64>, Scale) {
-    let numbers: Option<Vec<f64>> =
-        axis.values.iter().map(|value| if let Value::Number(number) = value { Some(*number) } else { None }).collect();
+    let (factor, _) = for_people(axis.kind.unit());
+    let number_of = |value: &Value| if let Value::Number(number) = value { Some(*number * factor) } else { None };
+    let numbers: Option<Vec<f64>> = axis.values.iter().map(number_of).collect();
     match numbers {
         Some(numbers) => {
             let low = numbers.iter().copied().fold(f64::INFINITY, f64::min);
@@ -83,11 +89,11 @@ fn label(table: &Table, key: &[usize], others: &[Varied], several: bool) -> Stri
         parts.push(table.measures[key[0]].name().to_owned());
     }
     for (axis, at) in others.iter().zip(&key[2..]) {
+        let (factor, unit) = for_people(axis.kind.unit());
         let value = match &axis.values[*at] {
-            Value::Number(value) => number(*value),
+            Value::Number(value) => number(*value * factor),
             other => other.to_string(),
         };
-        let unit = axis.kind.unit();
         let gap = if unit.is_empty() { "" } else { " " };
         parts.push(format!("{} = {value}{gap}{unit}", axis.path));
     }

@@ -86,6 +86,28 @@ impl Measure {
         sources.flat_map(|task| of("task", &task.name)).chain(open.flat_map(|entry| of("entry", &entry.name))).collect()
     }
 
+    /// Half of a simulated figure's interval: what the figure moves by when all that it is made of do by half of theirs.
+    pub fn half_width(&self, model: &Model, results: &Results, origins: Option<&Origins>) -> Option<f64> {
+        let widths = results.half_widths()?;
+        let mut moved = results.clone();
+        for (own, width) in moved.processors.iter_mut().zip(&widths.processors) {
+            own.utilization += width.utilization;
+        }
+        for (own, width) in moved.tasks.iter_mut().zip(&widths.tasks) {
+            own.throughput += width.throughput;
+            own.utilization += width.utilization;
+        }
+        for (own, width) in moved.entries.iter_mut().zip(&widths.entries) {
+            own.throughput += width.throughput;
+            own.utilization += width.utilization;
+            own.service.iter_mut().zip(&width.service).for_each(|(own, width)| *own += width);
+            own.open_response = own.open_response.map(|own| own + width.open_response.unwrap_or(f64::INFINITY));
+        }
+        let (here, there) = (self.of(model, results, origins)?, self.of(model, &moved, origins)?);
+        let width = (there - here).abs();
+        Some(if width.is_nan() { f64::INFINITY } else { width })
+    }
+
     /// Reads `processor.db`, `entry.lookup.throughput` and the like.
     ///
     /// # Errors

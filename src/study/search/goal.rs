@@ -3,13 +3,13 @@
 use std::fmt;
 use std::ops::Range;
 
-use crate::diagnostic::quantity::significant;
+use crate::diagnostic::quantity::{for_people, significant};
 use crate::diagnostic::{Diagnostic, Place};
 use crate::lqn::Model;
 use crate::lqn::results::Results;
 use crate::model::parameter::Kind;
 use crate::model::{Origins, codes};
-use crate::study::figure::{Figure, Measure, Quantity, percentile, servers};
+use crate::study::figure::{Figure, Quantity, percentile, servers};
 use crate::study::search::Verdict;
 
 /// What a solver leaves open, relative to a figure: one that is as near to its bound is taken to be there.
@@ -169,12 +169,9 @@ impl Goal {
     }
 
     fn with_digits(&self, value: f64, digits: u8) -> String {
-        let number = |value: f64| significant(value, digits, PLAIN);
-        match self.unit() {
-            "part" => format!("{} %", number(100.0 * value)),
-            "1/s" => format!("{}/s", number(value)),
-            unit => format!("{} {unit}", number(value)),
-        }
+        let (scale, unit) = for_people(self.unit());
+        let number = significant(scale * value, digits, PLAIN);
+        if unit == "1/s" { format!("{number}/s") } else { format!("{number} {unit}") }
     }
 
     /// The part of all responses, if it is about a percentile.
@@ -185,13 +182,11 @@ impl Goal {
     /// How results stand to it.
     pub fn evaluate(&self, model: &Model, results: &Results, origins: Option<&Origins>) -> Reached {
         let (value, half_width) = match &self.figure {
-            Figure::Mean(measure) => {
-                (measure.of(model, results, origins), half_width(measure, model, results, origins))
-            }
+            Figure::Mean(measure) => (measure.of(model, results, origins), measure.half_width(model, results, origins)),
             Figure::Part(measure) => {
                 let servers = servers(measure, model);
                 let scaled = |value: Option<f64>| value.map(|value| value / servers);
-                (scaled(measure.of(model, results, origins)), scaled(half_width(measure, model, results, origins)))
+                (scaled(measure.of(model, results, origins)), scaled(measure.half_width(model, results, origins)))
             }
             Figure::Percentile { element, name, part } => percentile(element, name, *part, model, results, origins),
         };
@@ -233,28 +228,6 @@ fn kind(quantity: Quantity) -> Kind {
         Quantity::Throughput => Kind::Rate,
         Quantity::Utilization => Kind::Number,
     }
-}
-
-/// Half of a simulated figure's interval: what the figure moves by when all that it is made of do by half of theirs.
-fn half_width(measure: &Measure, model: &Model, results: &Results, origins: Option<&Origins>) -> Option<f64> {
-    let widths = results.half_widths()?;
-    let mut moved = results.clone();
-    for (own, width) in moved.processors.iter_mut().zip(&widths.processors) {
-        own.utilization += width.utilization;
-    }
-    for (own, width) in moved.tasks.iter_mut().zip(&widths.tasks) {
-        own.throughput += width.throughput;
-        own.utilization += width.utilization;
-    }
-    for (own, width) in moved.entries.iter_mut().zip(&widths.entries) {
-        own.throughput += width.throughput;
-        own.utilization += width.utilization;
-        own.service.iter_mut().zip(&width.service).for_each(|(own, width)| *own += width);
-        own.open_response = own.open_response.map(|own| own + width.open_response.unwrap_or(f64::INFINITY));
-    }
-    let (here, there) = (measure.of(model, results, origins)?, measure.of(model, &moved, origins)?);
-    let width = (there - here).abs();
-    Some(if width.is_nan() { f64::INFINITY } else { width })
 }
 
 fn refused(text: &str, why: &str) -> Diagnostic {

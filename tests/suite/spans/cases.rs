@@ -201,8 +201,12 @@ fn batch_of_messages() {
     operation "web GET" run=0000000000000002
     1,1,Be | web,1 op="GET"
     1,2,Ac | web,2
-    1,3,Ac | web,3 name="order"
-    1,4,Ed | web,4
+    1,3,Fk(2) | web,3
+    2,1,Be | mail,1 op="work"
+    2,2,Ac | mail,2
+    2,3,Ed | mail,3
+    1,4,Ac | web,4
+    1,5,Ed | web,5
     operation "mail receive" run=0000000000000003
     1,1,Be | mail,1 op="receive"
     1,2,Ac | mail,2

@@ -146,3 +146,30 @@ fn work_that_is_deferred_is_no_drift() {
     assert_eq!(told(&outcome), Vec::<String>::new());
     assert!(forks(&outcome) > 200);
 }
+
+/// Three services that one asks in turn, each with a clock of its own or with one that others read as well.
+#[test]
+fn services_whose_clocks_are_off_alike_are_named() {
+    let calls = |offsets: [f64; 3]| {
+        (0..60).fold(String::new(), |mut table, number| {
+            let (trace, start) = (number + 1, f64::from(number) * 1000.0);
+            writeln!(table, "{trace}/a - web server GET {} {}", start - 1.0, start + 40.0).expect("a string");
+            for (place, off) in (0..3).zip(offsets) {
+                let (begin, service) = (start + 12.0 * f64::from(place), ["cart", "stock", "mail"][place as usize]);
+                let arrival = begin + 1.0 + f64::from(number * 7 % 20) / 10.0 + off;
+                writeln!(table, "{trace}/b{place} a web client call {begin} {}", begin + 10.0).expect("a string");
+                let (from, to) = (arrival, arrival + 6.0);
+                writeln!(table, "{trace}/c{place} b{place} {service} server do {from} {to}").expect("a string");
+            }
+            table
+        })
+    };
+    let alike = |offsets| -> Vec<String> {
+        let own = told(&outcome(&calls(offsets)));
+        own.into_iter().filter(|message| message.starts_with("the clocks of")).collect()
+    };
+    assert_eq!(alike([40.0, 40.0, -7.0]), ["the clocks of `cart`, `stock` are 40.0 ms from that of web, all of them"]);
+    assert_eq!(alike([40.0, 43.0, -7.0]), [""; 0]);
+    // No offset is no evidence.
+    assert_eq!(alike([0.0, 0.0, 0.0]), [""; 0]);
+}

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::ast::{Aggregate, Atom, Comparison, Condition, KindPattern, MatchItem, NodePattern, Span, Spanned, Term};
+use crate::ast::{Aggregate, Atom, Comparison, Condition, KindPattern, NodePattern, Span, Spanned, Term};
 use crate::base::Type;
 use crate::check::Checker;
 use crate::codes;
@@ -85,12 +85,7 @@ impl Checker<'_> {
         }
         for template in &self.program.templates {
             let mut scope = Scope::new();
-            for item in &template.items {
-                match item {
-                    MatchItem::Node(node) => classes.node(node, &mut scope),
-                    MatchItem::Repeat(repeat) => repeat.nodes.iter().for_each(|node| classes.node(node, &mut scope)),
-                }
-            }
+            template.nodes().into_iter().for_each(|node| classes.node(node, &mut scope));
             self.condition_types(&template.conditions, &mut scope, &mut classes);
         }
         classes

@@ -83,23 +83,9 @@ impl Cursor<'_> {
     }
 
     fn event_section(&mut self, template: &mut EventTemplate, seen: &mut Vec<(&'static str, Span)>) -> Parsed<()> {
-        let span = self.here();
-        let known = self.word(0).and_then(|word| SECTIONS.into_iter().find(|section| *section == word));
-        let Some(keyword) = known else { return Err(self.unknown_event_section()) };
-        self.bump();
-        if let Some((_, first)) = seen.iter().find(|(word, _)| *word == keyword) {
-            let place = self.place(*first);
-            self.error(codes::SECTION_AGAIN, span, format!("a second `{keyword}` in one template"), |d| {
-                d.with_place(place, "the first one").with_hint("put both into one")
-            });
-        }
-        seen.push((keyword, span));
+        let Some(keyword) = self.section_keyword(&SECTIONS, seen) else { return Err(self.unknown_event_section()) };
         match keyword {
-            "order" => {
-                let negative = self.take(TokenKind::Minus).is_some();
-                let (value, span) = self.integer(negative)?;
-                template.order = Some(Spanned { value, span });
-            }
+            "order" => template.order = Some(self.order()?),
             "on" => template.event = Some(self.event()?),
             "match" => template.lookups.extend(self.listed("`match`", Self::lookup)?),
             "where" => {
@@ -123,10 +109,7 @@ impl Cursor<'_> {
                 d.with_note("a template on events has `order`, `on`, `match`, `where`, `assert`, `model` and `retire`")
                     .with_similar(word, SECTIONS)
             });
-        if self.take(TokenKind::OpenCurly).is_some() {
-            self.skip_until(|cursor| cursor.is(TokenKind::CloseCurly) || cursor.at_section());
-            self.take(TokenKind::CloseCurly);
-        }
+        self.skip_section();
         reported
     }
 

@@ -37,10 +37,10 @@ use term::Setting;
 pub const MAX_BYTES: usize = 16 << 20;
 
 /// Words that mean something of their own at some place. None is reserved: elsewhere each can be a name.
-pub const KEYWORDS: [&str; 27] = [
+pub const KEYWORDS: [&str; 29] = [
     "template", "use", "include", "export", "output", "order", "longest", "expect", "match", "where", "model",
-    "repeat", "in", "min", "for", "starts", "every", "some", "count", "sum", "max", "on", "path", "from", "to",
-    "assert", "retire",
+    "repeat", "optional", "or", "in", "min", "for", "starts", "every", "some", "count", "sum", "max", "on", "path",
+    "from", "to", "assert", "retire",
 ];
 
 /// What stands at the top level of a rule file.

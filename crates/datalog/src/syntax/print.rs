@@ -89,12 +89,7 @@ pub fn print_template(template: &Template) -> String {
     }
     if !template.items.is_empty() {
         text.push_str("  match {\n");
-        for item in &template.items {
-            match item {
-                MatchItem::Node(node) => node_line(&mut text, 4, node),
-                MatchItem::Repeat(repeat) => repeat_block(&mut text, repeat),
-            }
-        }
+        template.items.iter().for_each(|item| match_item(&mut text, 4, item));
         text.push_str("  }\n");
     }
     if !template.conditions.is_empty() {
@@ -246,16 +241,36 @@ fn doc(text: &mut String, doc: &str) {
     }
 }
 
-fn repeat_block(text: &mut String, repeat: &Repeat) {
-    text.push_str(&format!("    repeat {} in 1..{}", repeat.index.value, repeat.count.value));
+fn repeat_block(text: &mut String, indent: usize, repeat: &Repeat) {
+    text.push_str(&format!("{}repeat {} in 1..{}", " ".repeat(indent), repeat.index.value, repeat.count.value));
     if let Some(min) = &repeat.min {
         text.push_str(&format!(" min {}", min.value));
     }
     text.push_str(" {\n");
     for node in &repeat.nodes {
-        node_line(text, 6, node);
+        node_line(text, indent + 2, node);
     }
-    text.push_str("    }\n");
+    text.push_str(&format!("{}}}\n", " ".repeat(indent)));
+}
+
+fn match_item(text: &mut String, indent: usize, item: &MatchItem) {
+    match item {
+        MatchItem::Node(node) => node_line(text, indent, node),
+        MatchItem::Repeat(repeat) => repeat_block(text, indent, repeat),
+        MatchItem::Choice(choice) => {
+            let space = " ".repeat(indent);
+            text.push_str(&space);
+            text.push_str(if choice.optional { "optional " } else { "" });
+            for (number, way) in choice.ways.iter().enumerate() {
+                text.push_str(if number > 0 { " or {\n" } else { "{\n" });
+                for item in way {
+                    match_item(text, indent + 2, item);
+                }
+                text.push_str(&format!("{space}}}"));
+            }
+            text.push('\n');
+        }
+    }
 }
 
 fn node_line(text: &mut String, indent: usize, node: &NodePattern) {

@@ -1,8 +1,8 @@
 //! Templates: sections, node patterns, modelling statements.
 
 use crate::ast::{
-    Argument, Damage, Ident, KindPattern, MatchItem, NodePattern, NodeReference, Repeat, Span, Spanned, Statement,
-    Template, Term,
+    Argument, Choice, Damage, Ident, KindPattern, MatchItem, NodePattern, NodeReference, Repeat, Span, Spanned,
+    Statement, Template, Term,
 };
 use crate::codes;
 use crate::syntax::cursor::{Cursor, MAX_NESTING, Parsed, Reported};
@@ -83,23 +83,9 @@ impl Cursor<'_> {
     }
 
     fn section(&mut self, template: &mut Template, seen: &mut Vec<(&'static str, Span)>) -> Parsed<()> {
-        let span = self.here();
-        let keyword = self.word(0).and_then(|word| SECTIONS.into_iter().find(|section| *section == word));
-        let Some(keyword) = keyword else { return Err(self.unknown_section()) };
-        self.bump();
-        if let Some((_, first)) = seen.iter().find(|(word, _)| *word == keyword && keyword != "expect") {
-            let place = self.place(*first);
-            self.error(codes::SECTION_AGAIN, span, format!("a second `{keyword}` in one template"), |d| {
-                d.with_place(place, "the first one").with_hint("put both into one")
-            });
-        }
-        seen.push((keyword, span));
+        let Some(keyword) = self.section_keyword(&SECTIONS, seen) else { return Err(self.unknown_section()) };
         match keyword {
-            "order" => {
-                let negative = self.take(TokenKind::Minus).is_some();
-                let (value, number) = self.integer(negative)?;
-                template.order = Some(Spanned { value, span: number });
-            }
+            "order" => template.order = Some(self.order()?),
             "longest" => template.longest = true,
             "expect" => template.expects.push(self.text_value("a string")?),
             "match" => self.match_section(template)?,
@@ -116,6 +102,40 @@ impl Cursor<'_> {
         Ok(())
     }
 
+    /// Takes the word that a section begins with, one of these; reports one that stands in a template already.
+    pub(super) fn section_keyword(
+        &mut self,
+        sections: &[&'static str],
+        seen: &mut Vec<(&'static str, Span)>,
+    ) -> Option<&'static str> {
+        let word = self.word(0)?;
+        let keyword = *sections.iter().find(|section| **section == word)?;
+        let span = self.bump();
+        if let Some((_, first)) = seen.iter().find(|(word, _)| *word == keyword && keyword != "expect") {
+            let place = self.place(*first);
+            self.error(codes::SECTION_AGAIN, span, format!("a second `{keyword}` in one template"), |d| {
+                d.with_place(place, "the first one").with_hint("put both into one")
+            });
+        }
+        seen.push((keyword, span));
+        Some(keyword)
+    }
+
+    /// `7`, `-7`
+    pub(super) fn order(&mut self) -> Parsed<Spanned<i64>> {
+        let negative = self.take(TokenKind::Minus).is_some();
+        let (value, span) = self.integer(negative)?;
+        Ok(Spanned { value, span })
+    }
+
+    /// Leaves out what an unknown section holds, which cannot be judged.
+    pub(super) fn skip_section(&mut self) {
+        if self.take(TokenKind::OpenCurly).is_some() {
+            self.skip_until(|cursor| cursor.is(TokenKind::CloseCurly) || cursor.at_section());
+            self.take(TokenKind::CloseCurly);
+        }
+    }
+
     fn unknown_section(&mut self) -> Reported {
         let Some(word) = self.word(0) else {
             return self.unexpected("`order`, `longest`, `match`, `where`, `model`, `expect` or `}`");
@@ -125,25 +145,97 @@ impl Cursor<'_> {
             d.with_note("a template has `order`, `longest`, `match`, `where`, `model` and `expect`")
                 .with_similar(word, SECTIONS)
         });
-        // What the unknown section holds cannot be judged: leave it out as a whole.
-        if self.take(TokenKind::OpenCurly).is_some() {
-            self.skip_until(|cursor| cursor.is(TokenKind::CloseCurly) || cursor.at_section());
-            self.take(TokenKind::CloseCurly);
-        }
+        self.skip_section();
         reported
     }
 
     fn match_section(&mut self, template: &mut Template) -> Parsed<()> {
         let open = self.expect(TokenKind::OpenCurly, "`{`")?;
         while self.block_goes_on(open, "`match`") {
-            let item =
-                if self.at_repeat() { self.repeat().map(MatchItem::Repeat) } else { self.node().map(MatchItem::Node) };
-            match item {
+            match self.match_item(0) {
                 Ok(item) => template.items.push(item),
                 Err(Reported) => self.skip_to_node(),
             }
         }
         Ok(())
+    }
+
+    /// A node, a sequence of them, alternatives, or what may be missing.
+    fn match_item(&mut self, nesting: usize) -> Parsed<MatchItem> {
+        if self.at_repeat() {
+            return self.repeat().map(MatchItem::Repeat);
+        }
+        if self.at_choice() {
+            return self.choice(nesting).map(MatchItem::Choice);
+        }
+        self.node().map(MatchItem::Node)
+    }
+
+    fn at_choice(&self) -> bool {
+        self.is(TokenKind::OpenCurly) || self.at_optional()
+    }
+
+    /// Whether a brace after a node opens an alternative, not the node's attributes.
+    fn at_block_of_nodes(&self) -> bool {
+        use TokenKind::{Define, Equal, OpenCurly, OpenSquare, Word};
+        let begins = |kind: Option<TokenKind>| matches!(kind, Some(Equal | Define | OpenSquare));
+        let inside = (self.peek(1), self.word(1), self.peek(2));
+        self.is(OpenCurly)
+            && match inside {
+                (Some(OpenCurly), ..)
+                | (Some(Word), Some("repeat"), Some(Word))
+                | (Some(Word), Some("optional"), Some(OpenCurly)) => true,
+                (Some(Word), _, next) => begins(next),
+                _ => false,
+            }
+    }
+
+    fn at_optional(&self) -> bool {
+        self.word(0) == Some("optional") && self.peek(1) == Some(TokenKind::OpenCurly)
+    }
+
+    /// `{ … } or { … }`, `optional { … }`
+    fn choice(&mut self, nesting: usize) -> Parsed<Choice> {
+        let optional = self.word(0) == Some("optional");
+        let mut first = if optional { Some(self.bump()) } else { None };
+        let mut ways = Vec::new();
+        loop {
+            let open = self.expect(TokenKind::OpenCurly, "`{`")?;
+            first.get_or_insert(open);
+            if nesting == MAX_NESTING {
+                return Err(self.error(codes::MISPLACED, open, "alternatives lie in each other too deeply", |d| d));
+            }
+            let mut way = Vec::new();
+            while self.block_goes_on(open, if optional { "`optional`" } else { "the alternative" }) {
+                match self.match_item(nesting + 1) {
+                    Ok(item) => way.push(item),
+                    Err(Reported) => self.skip_to_node(),
+                }
+            }
+            if way.is_empty() {
+                let message = if optional { "`optional` without nodes" } else { "an alternative without nodes" };
+                self.error(codes::UNEXPECTED, open.to(self.before()), message, |d| {
+                    d.with_hint("write `optional { … }` for nodes that may be missing")
+                });
+            }
+            ways.push(way);
+            if self.word(0) != Some("or") || self.peek(1) != Some(TokenKind::OpenCurly) {
+                break;
+            }
+            let or = self.bump();
+            if optional {
+                self.error(codes::UNEXPECTED, or, "`or` after `optional`", |d| {
+                    d.with_hint("write `optional { { … } or { … } }`")
+                });
+            }
+        }
+        let span = first.unwrap_or_else(|| self.before()).to(self.before());
+        if ways.len() == 1 && !optional {
+            self.error(codes::UNEXPECTED, span, "one alternative alone", |d| {
+                d.with_hint("write `{ … } or { … }`, or `optional { … }` for nodes that may be missing")
+            });
+        }
+        Ok(Choice { ways, optional, span })
     }
 
     /// Whether a block has more to read; takes its closing brace, or reports that there is none.
@@ -171,7 +263,11 @@ impl Cursor<'_> {
 
     fn skip_to_node(&mut self) {
         self.skip_until(|cursor| {
-            cursor.at_node() || cursor.at_repeat() || cursor.at_section() || cursor.is(TokenKind::CloseCurly)
+            cursor.at_node()
+                || cursor.at_repeat()
+                || cursor.at_optional()
+                || cursor.at_section()
+                || cursor.is(TokenKind::CloseCurly)
         });
     }
 
@@ -202,6 +298,25 @@ impl Cursor<'_> {
                 if self.take(TokenKind::OpenCurly).is_some() {
                     self.skip_until(|cursor| cursor.is(TokenKind::CloseCurly));
                     self.take(TokenKind::CloseCurly);
+                }
+                continue;
+            }
+            if self.at_choice() {
+                let open = self.is(TokenKind::OpenCurly);
+                let span = self.bump();
+                self.error(codes::MISPLACED, span, "alternatives within `repeat`", |d| {
+                    d.with_note("each round of a sequence has the same nodes")
+                        .with_hint("write `{ repeat … } or { repeat … }`, or two templates")
+                });
+                let mut inside = open || self.take(TokenKind::OpenCurly).is_some();
+                while inside {
+                    self.skip_until(|cursor| cursor.is(TokenKind::CloseCurly));
+                    self.take(TokenKind::CloseCurly);
+                    inside = self.word(0) == Some("or") && self.peek(1) == Some(TokenKind::OpenCurly);
+                    if inside {
+                        self.bump();
+                        self.bump();
+                    }
                 }
                 continue;
             }
@@ -242,7 +357,9 @@ impl Cursor<'_> {
         let kind = self.kind()?;
         let (scenario, thread, position, task, counter) = self.label()?;
         let mut attributes = Vec::new();
-        if let Some(open) = self.take(TokenKind::OpenCurly) {
+        if !self.at_block_of_nodes()
+            && let Some(open) = self.take(TokenKind::OpenCurly)
+        {
             while self.block_goes_on(open, "the attributes") {
                 let attribute = self.ident("an attribute's name")?;
                 self.expect(TokenKind::Colon, "`:`")?;

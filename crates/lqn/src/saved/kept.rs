@@ -106,8 +106,7 @@ impl KeptShape {
     pub(super) fn of(kept: &Kept, merge: &str) -> Self {
         let closed = &kept.closed;
         // Where no span is kept these are the sums of the file.
-        let has_closed =
-            kept.spans > 0 && (!closed.entries().is_empty() || !closed.scenarios.is_empty() || closed.set_aside > 0);
+        let has_closed = kept.spans > 0 && !closed.is_empty();
         Self {
             version: VERSION,
             made: kept.made.clone(),

@@ -148,6 +148,7 @@ impl Reader<'_> {
             let fragments = self.count(shape.fragments, operations, &item);
             let headless = self.count(shape.headless, fragments, &item);
             let failures = self.count(shape.failures, operations, &item);
+            let chosen = self.count(shape.chosen, operations, &item);
             let sampled = shape.sampled.as_ref().map(|own| Sampled {
                 operations: self.count(own.operations, operations, &item),
                 thousandths: self.count(own.thousandths, MOST, &item),
@@ -166,7 +167,7 @@ impl Reader<'_> {
             total.ids = ids.unwrap_or_default();
             total.undated = undated.unwrap_or_default();
             (total.operations, total.fragments, total.headless) = (operations, fragments, headless);
-            total.failures = failures;
+            (total.failures, total.chosen) = (failures, chosen);
             total.sampled = sampled.unwrap_or_default();
             total.starts = starts;
             (total.first_start, total.last_start, total.last_end) =
@@ -247,6 +248,7 @@ impl Reader<'_> {
         (entry.response, entry.responses, entry.stays) = (response, responses, stays);
         entry.invocations = self.count(shape.invocations, MOST, &item);
         entry.moved_waits = self.count(shape.moved_waits, MOST, &item);
+        entry.untimed_delays = self.count(shape.untimed_delays, MOST, &item);
         entry.failures = self.count(shape.failures, MOST, &item);
         entry.retries = self.count(shape.retries, MOST, &item);
         if shape.witnesses.len() > WITNESSES {

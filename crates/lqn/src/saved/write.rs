@@ -45,6 +45,7 @@ pub(super) fn document(sub: &SubModel, merge: &str, kept: Option<&Kept>) -> Docu
             fragments: total.fragments,
             headless: total.headless,
             failures: total.failures,
+            chosen: total.chosen,
             sampled: (total.sampled != Sampled::default()).then_some(SampledShape {
                 operations: total.sampled.operations,
                 thousandths: total.sampled.thousandths,
@@ -95,6 +96,7 @@ fn entry_shape(sub: &SubModel, entry: &EntryTotal, numbers: &[u32]) -> EntryShap
         work: positions.into_iter().map(|(at, work)| work_shape(sub, at, work, numbers)).collect(),
         blocks: blocks.into_iter().map(|(key, block)| BlockShape::of(key, block)).collect(),
         moved_waits: entry.moved_waits,
+        untimed_delays: entry.untimed_delays,
         response: MomentsShape::of(&entry.response),
         responses: entry.responses.text(),
         calls,

@@ -148,7 +148,8 @@ pub struct WorkTotal {
     /// Network latency of a call made here, both ways, per call that waited for its reply and of which both halves
     /// were recorded: the network, and what waits at its ends.
     pub network: Moments,
-    /// Times that passed here without work, as templates say (`addDelay`) or events (`pause=`): timeouts, locks, devices.
+    /// Times that passed here without work, as templates say (`addDelay`) or events (`pause=`): timeouts, locks, devices. All of an
+    /// invocation are one.
     pub pauses: Moments,
     /// By kind and entry.
     pub requests: FxIndexMap<(RequestKind, EntryIndex), RequestTotal>,
@@ -209,6 +210,8 @@ pub struct EntryTotal {
     pub blocks: FxIndexMap<u64, BlockTotal>,
     /// How many invocations had branches that do not lie in each other, so that a wait stands elsewhere than where it was.
     pub moved_waits: u64,
+    /// How many delays templates stated whose length no time tells.
+    pub untimed_delays: u64,
     /// Time from the acceptance of a request to the end of the first phase, of invocations with times.
     pub response: Moments,
     /// How these times are spread; sub-models that were saved without it have nothing here.
@@ -268,6 +271,7 @@ impl EntryTotal {
             self.blocks.entry(*key).or_default().merge(block);
         }
         self.moved_waits += other.moved_waits;
+        self.untimed_delays += other.untimed_delays;
         self.response.merge(&other.response);
         self.responses.merge(&other.responses);
         self.stays.merge(&other.stays);

@@ -38,6 +38,8 @@ pub struct ScenarioTotal {
     pub beheaded: u64,
     /// How many of all failed, as far as traces tell.
     pub failures: u64,
+    /// How many of all a sampler kept for what they are, such as slow or failed, as far as traces tell.
+    pub chosen: u64,
     /// How they were sampled, as far as traces tell.
     pub sampled: Sampled,
     /// The trace identifiers of those that tell nothing of it.
@@ -54,8 +56,8 @@ pub struct ScenarioTotal {
     pub undated: Undated,
     /// Response times of operations that have times: from the first event to the root thread's last.
     pub response: Moments,
-    /// The greatest number of nanoseconds, from a million on, of which all times within operations are multiples: the step of their clocks. 1 where there
-    /// is none or nobody tells, 0 where all times are 0.
+    /// The step of the clocks, nanoseconds: the greatest number, from a million on, of which all times within operations are multiples. 1
+    /// where there is none or no trace has it, 0 where all times are 0.
     pub grain: u64,
     /// How these times are spread; sub-models that were saved without it have nothing here.
     pub responses: Sketch,
@@ -85,6 +87,7 @@ impl ScenarioTotal {
         self.headless += other.headless;
         self.beheaded += other.beheaded;
         self.failures += other.failures;
+        self.chosen += other.chosen;
         self.sampled.merge(&other.sampled);
         self.ids.merge(&other.ids);
         self.first_start = least(self.first_start, other.first_start);

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
 use dyelog_lqn::model::{Model, Multiplicity, Processor, Scheduling};
+use dyelog_lqn::results::Results;
 use dyelog_observe::json;
 use dyelog_observe::model::{Options, PeriodModel, Subject, build};
 use dyelog_observe::observation::NANO;
@@ -29,6 +30,7 @@ fn main() -> anyhow::Result<()> {
     let number =
         |name: &str, default: u32| option(name).map_or(Ok(default), |text| text.parse().context(name.to_owned()));
     let seconds = number("--seconds", 60)?;
+    let keep: Keep<'_> = option("--keep");
     match arguments.first().map(String::as_str) {
         Some("server") => {
             let name = option("--name").context("--name")?;
@@ -43,29 +45,49 @@ fn main() -> anyhow::Result<()> {
             tiers::visit(number("--clients", 1)?, Duration::from_secs(u64::from(seconds)), &folder(option("--folder"))?)
         }
         Some("row") => {
-            let row = run(number("--clients", 10)?, number("--threads", 1)?, seconds, false)?;
-            print_header();
-            row.print(predicted(&row.found.model)?);
-            for finding in &row.found.findings {
-                eprintln!("{finding}");
-            }
-            Ok(())
+            let row = run(number("--clients", 10)?, number("--threads", 1)?, seconds, false, &keep)?;
+            show(&row)
         }
-        Some("table") => table(seconds, number("--repeat", 3)?),
-        Some("whatif") => what_if(seconds),
-        _ => bail!("one of: table, whatif, row"),
+        Some("model") => {
+            let (rate, found) = model(&folder(option("--folder"))?)?;
+            println!("{}", dyelog_lqn::text::write(&found.model));
+            show(&Row { clients: number("--clients", 10)?, threads: number("--threads", 1)?, rate, found })
+        }
+        Some("table") => table(seconds, number("--repeat", 1)?, &keep),
+        Some("whatif") => what_if(seconds, &keep),
+        _ => bail!("one of: table, whatif, row, model"),
     }
+}
+
+fn show(row: &Row) -> anyhow::Result<()> {
+    let predicted = predicted(&row.found.model)?;
+    print_header();
+    row.print(&predicted);
+    row.print_figures(&predicted);
+    Ok(())
 }
 
 fn folder(text: Option<&str>) -> anyhow::Result<PathBuf> {
     Ok(PathBuf::from(text.context("--folder")?))
 }
 
+/// Where reports are kept; `None` to delete them.
+type Keep<'k> = Option<&'k str>;
+
 /// A run that was observed, and its model.
 struct Row {
     clients: u32,
     threads: u32,
+    /// Cycles per second.
+    rate: f64,
     found: PeriodModel,
+}
+
+/// What a solution says of the clients' cycle, seconds, and how many of them end per second.
+struct Predicted {
+    results: Results,
+    cycle: f64,
+    rate: f64,
 }
 
 impl Row {
@@ -75,47 +97,79 @@ impl Row {
         cycle.map_or((f64::NAN, f64::NAN), |cycle| (cycle.figure.value, cycle.figure.half_width.unwrap_or(f64::NAN)))
     }
 
-    fn print(&self, (layered, simulated): (f64, f64)) {
+    fn print(&self, [layered, simulated]: &[Predicted; 2]) {
         let (measured, half) = self.measured();
         let off = |predicted: f64| 100.0 * (predicted / measured - 1.0);
+        let busy = |results: &Results| {
+            let compared = self.found.compare(results);
+            let processors = compared.iter().filter(|figure| matches!(figure.subject, Subject::Processor(_)));
+            let parts = processors
+                .map(|figure| format!("{:.3} {:.3}", figure.measured.value, figure.predicted.unwrap_or(f64::NAN)));
+            parts.collect::<Vec<_>>().join("  ")
+        };
         println!(
-            "{:>7} {:>7} {:>9.2} ±{:>4.2} {:>8.2} {:>+6.1}% {:>9.2} {:>+6.1}%",
+            "{:>7} {:>7} {:>8.2} ±{:>4.2} {:>8.2} {:>+6.1}% {:>8.2} {:>+6.1}% {:>8.2} {:>8.2}   {}",
             self.clients,
             self.threads,
             1e3 * measured,
             1e3 * half,
-            1e3 * layered,
-            off(layered),
-            1e3 * simulated,
-            off(simulated)
+            1e3 * layered.cycle,
+            off(layered.cycle),
+            1e3 * simulated.cycle,
+            off(simulated.cycle),
+            self.rate,
+            layered.rate,
+            busy(&layered.results),
         );
+    }
+
+    /// All that was measured beside what is predicted, and what there is to say of the model.
+    fn print_figures(&self, [layered, simulated]: &[Predicted; 2]) {
+        let pairs = self.found.compare(&layered.results).into_iter().zip(self.found.compare(&simulated.results));
+        println!("\n{:<18} {:>10} {:>10} {:>10}", "", "measured", "solved", "simulated");
+        for (layered, simulated) in pairs {
+            let [layered_figure, simulated] = [layered.predicted, simulated.predicted].map(|it| it.unwrap_or(f64::NAN));
+            let unit = if matches!(layered.subject, Subject::Processor(_)) { 1.0 } else { 1e3 };
+            let figures = [layered.measured.value, layered_figure, simulated].map(|figure| unit * figure);
+            println!("{:<18} {:>10.3} {:>10.3} {:>10.3}", layered.name, figures[0], figures[1], figures[2]);
+        }
+        for finding in &self.found.findings {
+            eprintln!("{finding}");
+        }
     }
 }
 
-/// The mean cycle of a model, seconds: by layers, and by simulation.
-fn predicted(model: &Model) -> anyhow::Result<(f64, f64)> {
+/// The clients' cycle in a model: by layers, and by simulation.
+fn predicted(model: &Model) -> anyhow::Result<[Predicted; 2]> {
     let client = model.task_named("client").context("there are clients")?.index();
-    let by = |options: SolveOptions| -> anyhow::Result<f64> {
+    let by = |options: SolveOptions| -> anyhow::Result<Predicted> {
         let results = solve(model, &options, None, &mut ())?.results;
-        results.tasks[client].response().context("clients go round")
+        let cycle = results.tasks[client].response().context("clients go round")?;
+        let rate = results.tasks[client].throughput;
+        Ok(Predicted { results, cycle, rate })
     };
-    Ok((by(SolveOptions::default())?, by(SimulateOptions::default().into())?))
+    Ok([by(SolveOptions::default())?, by(SimulateOptions::default().into())?])
 }
 
 fn print_header() {
-    println!("clients threads  measured/ms       solved          simulated");
+    println!(
+        "                 cycle/ms                                             cycles/s           processors busy"
+    );
+    println!(
+        "clients threads  measured         solved         simulated        measured   solved  measured and solved"
+    );
 }
 
-fn table(seconds: u32, repeat: u32) -> anyhow::Result<()> {
+fn table(seconds: u32, repeat: u32, keep: &Keep<'_>) -> anyhow::Result<()> {
     print_header();
     let mut errors = Vec::new();
     for (clients, threads) in TABLE {
         let mut own = Vec::new();
         for _ in 0..repeat.max(1) {
-            let row = run(clients, threads, seconds, false)?;
+            let row = run(clients, threads, seconds, false, keep)?;
             let predicted = predicted(&row.found.model)?;
-            row.print(predicted);
-            own.push(predicted.0 / row.measured().0 - 1.0);
+            row.print(&predicted);
+            own.push(predicted[0].cycle / row.measured().0 - 1.0);
         }
         own.sort_by(f64::total_cmp);
         println!("        median error of {} runs: {:+.1}%", own.len(), 100.0 * own[own.len() / 2]);
@@ -126,8 +180,8 @@ fn table(seconds: u32, repeat: u32) -> anyhow::Result<()> {
 }
 
 /// Both questions of the case study, asked of the model of ten clients with three threads, then of the system.
-fn what_if(seconds: u32) -> anyhow::Result<()> {
-    let base = run(10, 3, seconds, false)?;
+fn what_if(seconds: u32, keep: &Keep<'_>) -> anyhow::Result<()> {
+    let base = run(10, 3, seconds, false, keep)?;
     let mut many = base.found.model.clone();
     let client = many.task_named("client").context("there are clients")?;
     many.tasks[client.index()].multiplicity = Multiplicity::Finite(40);
@@ -137,15 +191,18 @@ fn what_if(seconds: u32) -> anyhow::Result<()> {
     apart.tasks[second.index()].processor = (apart.processors.len() - 1).into();
     print_header();
     for (model, on_second) in [(&many, false), (&apart, true)] {
-        let row = run(40, 3, seconds, on_second)?;
-        row.print(predicted(model)?);
+        let row = run(40, 3, seconds, on_second, keep)?;
+        row.print(&predicted(model)?);
     }
     Ok(())
 }
 
 /// Runs the system and makes the model of what was observed, without its first and last two seconds.
-fn run(clients: u32, threads: u32, seconds: u32, on_second: bool) -> anyhow::Result<Row> {
-    let folder = std::env::temp_dir().join(format!("observed-{}", std::process::id()));
+fn run(clients: u32, threads: u32, seconds: u32, on_second: bool, keep: &Keep<'_>) -> anyhow::Result<Row> {
+    let folder = match keep {
+        Some(kept) => Path::new(kept).join(format!("{clients}-{threads}{}", if on_second { "-apart" } else { "" })),
+        None => std::env::temp_dir().join(format!("observed-{}", std::process::id())),
+    };
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder)?;
     fs::write(folder.join("disk"), "")?;
@@ -163,9 +220,11 @@ fn run(clients: u32, threads: u32, seconds: u32, on_second: bool) -> anyhow::Res
         server.wait()?;
     }
     ensure!(outcome?.success(), "the clients failed");
-    let found = model(&folder)?;
-    let _ = fs::remove_dir_all(&folder);
-    Ok(Row { clients, threads, found })
+    let (rate, found) = model(&folder)?;
+    if keep.is_none() {
+        let _ = fs::remove_dir_all(&folder);
+    }
+    Ok(Row { clients, threads, rate, found })
 }
 
 fn child(processor: &str, arguments: &[&str], folder: &Path) -> anyhow::Result<Child> {
@@ -180,7 +239,8 @@ fn configuration() -> String {
     node("host1") + &node("host2")
 }
 
-fn model(folder: &Path) -> anyhow::Result<PeriodModel> {
+/// Cycles per second, and the model, of what observers reported into a folder.
+fn model(folder: &Path) -> anyhow::Result<(f64, PeriodModel)> {
     let mut observations = Vec::new();
     for name in ["client", "server1", "server2"] {
         let path = folder.join(format!("{name}.jsonl"));
@@ -191,5 +251,9 @@ fn model(folder: &Path) -> anyhow::Result<PeriodModel> {
     let from = ours().map(|own| own.from).min().context("clients report")?.saturating_add(margin);
     let to = ours().map(|own| own.to).max().context("clients report")?.saturating_sub(margin);
     let system = System::parse("system.toml", &configuration())?;
-    Ok(build(&Period::of(&observations, from, to), &system, &Options::default())?)
+    let period = Period::of(&observations, from, to);
+    let of_clients = period.processes.iter().find(|process| process.total.is_client()).context("clients report")?;
+    let total = &of_clients.total;
+    let cycles: u64 = total.inputs.values().map(|times| times.moments.count).sum();
+    Ok((cycles as f64 / total.seconds(), build(&period, &system, &Options::default())?))
 }

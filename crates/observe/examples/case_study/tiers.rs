@@ -1,16 +1,15 @@
 //! The processes: clients, and servers that work on the processor and on a disk.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{BufRead, BufReader, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::UdpSocket;
+use std::num::NonZeroU64;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::sync::mpsc::{Receiver, channel};
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use dyelog_probe::observer::{Input, JsonLines, Observer, Output, Request, Service, count_disk};
+use rustix::thread::set_current_timer_slack;
 use rustix::time::{ClockId, clock_gettime};
 
 static CYCLE: Input = Input::cycle("cycle");
@@ -50,6 +49,11 @@ fn thread_time() -> f64 {
     now.tv_sec as f64 + 1e-9 * now.tv_nsec as f64
 }
 
+/// Lets sleeps of this thread end when they should: systems put off wakes by 50 µs, which is much of a disk operation.
+fn wake_in_time() -> anyhow::Result<()> {
+    Ok(set_current_timer_slack(NonZeroU64::new(1))?)
+}
+
 /// Uses the processor for an exponential time of that mean, seconds.
 fn compute(random: &mut Random, mean: f64) {
     let end = thread_time() + random.exponential(mean);
@@ -84,29 +88,29 @@ impl Disk {
     }
 }
 
-/// A line to a server and back.
-struct Connection(BufReader<TcpStream>);
+/// A caller of a server, by datagrams: threads of the server take requests from one queue, first come first served.
+struct Connection(UdpSocket);
 
 impl Connection {
     fn to(name: &str, folder: &Path) -> anyhow::Result<(Self, String)> {
         let begin = Instant::now();
-        loop {
-            if let Ok(address) = fs::read_to_string(folder.join(format!("{name}.address")))
-                && let Ok(stream) = TcpStream::connect(&address)
-            {
-                stream.set_nodelay(true)?;
-                return Ok((Self(BufReader::new(stream)), format!("tcp:{address}")));
+        let address = loop {
+            match fs::read_to_string(folder.join(format!("{name}.address"))) {
+                Ok(address) => break address,
+                Err(_) if begin.elapsed() < Duration::from_secs(10) => std::thread::sleep(Duration::from_millis(20)),
+                Err(_) => anyhow::bail!("`{name}` does not start"),
             }
-            anyhow::ensure!(begin.elapsed() < Duration::from_secs(10), "`{name}` does not answer");
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        };
+        let socket = UdpSocket::bind("127.0.0.1:0")?;
+        socket.connect(&address)?;
+        socket.set_read_timeout(Some(Duration::from_secs(20)))?;
+        Ok((Self(socket), format!("udp:{address}")))
     }
 
     fn call(&mut self, operation: &str) -> anyhow::Result<()> {
-        self.0.get_mut().write_all(format!("{operation}\n").as_bytes())?;
-        let mut answer = String::new();
-        self.0.read_line(&mut answer)?;
-        anyhow::ensure!(answer == "done\n", "no answer to `{operation}`");
+        self.0.send(operation.as_bytes())?;
+        let mut answer = [0; 1];
+        self.0.recv(&mut answer).with_context(|| format!("no answer to `{operation}`"))?;
         Ok(())
     }
 }
@@ -126,6 +130,7 @@ pub fn visit(clients: u32, time: Duration, folder: &Path) -> anyhow::Result<()> 
 }
 
 fn client(number: u32, end: Instant, folder: &Path) -> anyhow::Result<()> {
+    wake_in_time()?;
     let (mut first, first_at) = Connection::to("server1", folder)?;
     let (mut second, second_at) = Connection::to("server2", folder)?;
     let mut random = Random(u64::from(number) + 1 + u64::from(std::process::id()) * 1000);
@@ -151,38 +156,22 @@ fn client(number: u32, end: Instant, folder: &Path) -> anyhow::Result<()> {
 
 /// Serves until there is a file `stop`.
 pub fn serve(name: &str, host: &str, threads: u32, folder: &Path) -> anyhow::Result<()> {
-    let listener = TcpListener::bind("127.0.0.1:0")?;
-    let address = listener.local_addr()?.to_string();
+    let socket = UdpSocket::bind("127.0.0.1:0")?;
+    let address = socket.local_addr()?.to_string();
     let interface = if name == "server1" { "Server1" } else { "Server2" };
     let setup = Observer::of("case study", name).host(host).interval(INTERVAL).threads(threads);
-    let setup = setup.exports(interface, format!("tcp:{address}"));
+    let setup = setup.exports(interface, format!("udp:{address}"));
     let observer = setup.start(JsonLines::append(folder.join(format!("{name}.jsonl")))?)?;
-    let (send, receive) = channel::<(String, TcpStream)>();
-    let receive = Arc::new(Mutex::new(receive));
     for number in 0..threads {
-        let (receive, folder, name) = (Arc::clone(&receive), folder.to_owned(), name.to_owned());
+        let (socket, folder, name) = (socket.try_clone()?, folder.to_owned(), name.to_owned());
         std::thread::spawn(move || {
-            if let Err(error) = worker(&name, u64::from(number), &receive, &folder) {
+            if let Err(error) = worker(&name, u64::from(number), &socket, &folder) {
                 eprintln!("{name}: {error}");
             }
         });
     }
     fs::write(folder.join(format!("{name}.new")), &address)?;
     fs::rename(folder.join(format!("{name}.new")), folder.join(format!("{name}.address")))?;
-    std::thread::spawn(move || {
-        for stream in listener.incoming().map_while(Result::ok) {
-            let send = send.clone();
-            // A client waits for its answer, so that one request is under way on a connection.
-            std::thread::spawn(move || {
-                let _ = stream.set_nodelay(true);
-                let Ok(reader) = stream.try_clone() else { return };
-                for line in BufReader::new(reader).lines().map_while(Result::ok) {
-                    let Ok(answer) = stream.try_clone() else { return };
-                    let _ = send.send((line, answer));
-                }
-            });
-        }
-    });
     while !folder.join("stop").exists() {
         std::thread::sleep(Duration::from_millis(100));
     }
@@ -191,28 +180,25 @@ pub fn serve(name: &str, host: &str, threads: u32, folder: &Path) -> anyhow::Res
     Ok(())
 }
 
-fn worker(
-    name: &str,
-    number: u64,
-    requests: &Mutex<Receiver<(String, TcpStream)>>,
-    folder: &Path,
-) -> anyhow::Result<()> {
+fn worker(name: &str, number: u64, requests: &UdpSocket, folder: &Path) -> anyhow::Result<()> {
+    wake_in_time()?;
     let mut random = Random(1_000_003 * (number + 1) + u64::from(std::process::id()));
     let disk = Disk::open(&folder.join("disk"))?;
     let mut second = if name == "server1" { Some(Connection::to("server2", folder)?) } else { None };
     let at = second.as_ref().map_or("", |second| second.1.as_str());
     let [fetch, store] = [&TO_FETCH, &TO_STORE].map(|output| output.at(at));
+    let mut request = [0; 16];
     loop {
-        let next = requests.lock().expect("workers do not panic").recv();
-        let Ok((operation, mut answer)) = next else { return Ok(()) };
-        let input = match operation.as_str() {
+        let (length, caller) = requests.recv_from(&mut request)?;
+        let operation = std::str::from_utf8(&request[..length])?;
+        let input = match operation {
             "search" => &SEARCH,
             "update" => &UPDATE,
             "fetch" => &FETCH,
             _ => &STORE,
         };
         let serving = input.start();
-        match (operation.as_str(), &mut second) {
+        match (operation, &mut second) {
             ("search", Some((second, _))) => {
                 compute(&mut random, 0.0020);
                 disk.visit(&mut random, 1)?;
@@ -234,6 +220,6 @@ fn worker(
             }
         }
         drop(serving);
-        answer.write_all(b"done\n").context("the client is gone")?;
+        requests.send_to(b"!", caller).context("the client is gone")?;
     }
 }

@@ -8,6 +8,7 @@ use crate::codes;
 use crate::model::Draft;
 use crate::model::devices::add_delay;
 use crate::model::entities::{Added, Entity};
+use crate::model::regularity::Links;
 use crate::observation::{Input, Operation, Output, Request, Service, Times};
 
 /// Requests beyond those of observed clients, as a part of all, that are load of others; and how many standard errors they must be.
@@ -44,8 +45,9 @@ impl<'e, 'p> Connections<'e, 'p> {
         Self { entities, added, at, exporting }
     }
 
-    /// Adds all calls, then the load of clients that nothing observes.
-    pub(super) fn add(&self, draft: &mut Draft) {
+    /// Adds all calls, then the load of clients that nothing observes. Gives what made the calls that go to one place.
+    pub(super) fn add(&self, draft: &mut Draft) -> Links<'e> {
+        let mut links = Links::new();
         let mut received: BTreeMap<EntryId, f64> = BTreeMap::new();
         let mut delays: BTreeMap<Operation, (EntryId, f64, f64)> = BTreeMap::new();
         let mut simplified: BTreeSet<String> = BTreeSet::new();
@@ -79,6 +81,10 @@ impl<'e, 'p> Connections<'e, 'p> {
                     ));
                 }
                 for (to, part) in targets {
+                    let own = links.entry((caller, to)).or_default();
+                    if part == 1.0 && output.request != Request::Asynchronous {
+                        own.push(output);
+                    }
                     *received.entry(to).or_default() += count * part;
                     let forwards = is_forwarding(entity, output) && output.request == Request::Asynchronous;
                     call(draft, caller, to, output.request, forwards, (count * part, completions));
@@ -100,6 +106,7 @@ impl<'e, 'p> Connections<'e, 'p> {
                 .push("its queue is in none of the answers; instrument it".to_owned());
         }
         self.add_unobserved_clients(draft, &received);
+        links
     }
 
     /// The entries that a call goes to.

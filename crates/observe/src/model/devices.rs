@@ -68,6 +68,11 @@ impl NodeDevices {
         }
     }
 
+    /// The entry of its disk, where it has one.
+    pub(super) fn only_disk(&self) -> Option<EntryId> {
+        if let [(disk, ..)] = self.disks[..] { Some(disk) } else { None }
+    }
+
     /// The mean service time of a disk operation, seconds; `None` where the node has no disk that is known.
     pub(super) fn disk_service(&self) -> Option<f64> {
         (!self.disks.is_empty()).then(|| self.disks.iter().map(|(_, part, service)| part * service).sum())

@@ -30,7 +30,7 @@ pub(super) struct Added {
     /// By operation, as in [`Entity::operations`]; a client has one entry for all of its cycles.
     pub(super) entries: Vec<EntryId>,
     /// Threads of each of its processes.
-    threads: u32,
+    pub(super) threads: u32,
     /// The task and entry of what a server calls outside of all operations.
     pub(super) background: Option<(TaskId, EntryId)>,
 }
@@ -121,6 +121,14 @@ impl Entity<'_> {
             return self.total.outputs.values().map(|times| times.moments.count as f64).sum();
         }
         self.operations.iter().map(|operation| self.total.completions(operation) as f64).sum()
+    }
+
+    /// How often an operation ended in an interval; of clients, how many cycles did.
+    pub(super) fn ended(&self, operation: usize, interval: &Observation) -> f64 {
+        if self.is_client {
+            return self.operations.iter().map(|operation| interval.completions(operation) as f64).sum();
+        }
+        interval.completions(&self.operations[operation]) as f64
     }
 
     /// How often a server called anything outside of its operations.

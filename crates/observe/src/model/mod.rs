@@ -17,6 +17,7 @@ mod connections;
 mod demands;
 mod devices;
 mod entities;
+mod regularity;
 mod unmanaged;
 mod validation;
 
@@ -184,9 +185,12 @@ fn built(period: &Period, system: &System, method: Method, seed: Option<u64>) ->
     for (entity, added) in entities.iter().zip(&tasks) {
         demands.set(&mut draft, entity, added, &devices);
     }
-    Connections::of(&entities, &tasks).add(&mut draft);
+    let links = Connections::of(&entities, &tasks).add(&mut draft);
     for (entity, added) in entities.iter().zip(&tasks) {
         entity.add_think_time(&mut draft, added);
+    }
+    for (entity, added) in entities.iter().zip(&tasks) {
+        regularity::set(&mut draft, entity, added, &links, devices.of(entity.host()));
     }
     unmanaged::add(&mut draft, period, &devices);
     devices.measure(&mut draft, period);

@@ -11,6 +11,7 @@ mod node;
 
 use rustc_hash::FxHashMap;
 
+use crate::explain::Watch;
 use crate::record::Occurrence;
 use crate::rules::{Facts, Trigger};
 use crate::walk;
@@ -58,6 +59,8 @@ pub struct Forest {
     /// Kept for their memory.
     changes: Changes,
     way: Vec<u32>,
+    /// What is watched, where a message is studied.
+    pub(crate) watch: Option<Box<Watch>>,
     /// How often each template was carried out, by its number.
     pub fired: Vec<u64>,
     /// What was found since it was taken.
@@ -170,6 +173,25 @@ impl Forest {
         self.nodes.get(node as usize).is_some_and(|node| matches!(node.state, State::Live | State::Zombie))
     }
 
+    /// The occurrence of a node.
+    pub(crate) fn occurrence_of(&self, node: u32) -> Occurrence {
+        self.end(node).occurrence
+    }
+
+    /// The number of the message that a node is the occurrence of, 0 without one.
+    pub(crate) fn message_of(&self, node: u32) -> u32 {
+        self.nodes[node as usize].message
+    }
+
+    /// Notes the node that the message begins which is studied, if this is it.
+    pub(crate) fn begins_studied(&mut self, node: Option<u32>) {
+        let Some(node) = node else { return };
+        let (number, occurrence) = (self.message_of(node), self.occurrence_of(node));
+        if let Some(watch) = self.watch.as_deref_mut().filter(|watch| watch.is_now) {
+            (watch.node, watch.begun) = ((node, number), Some(occurrence));
+        }
+    }
+
     /// What holds of a node.
     pub(crate) fn facts_of(&self, node: u32) -> Facts {
         let Node { state, parent, first, .. } = self.nodes[node as usize];
@@ -192,10 +214,15 @@ impl Forest {
 
     /// Asks about changes before all else.
     pub fn later(&mut self, mut changes: Changes) {
-        let changed = |node| (node, Trigger::Changed);
-        self.agenda.extend(changes.parents.drain(..).rev().map(changed));
-        self.agenda.extend(changes.answered.take().map(|client| (client, Trigger::Answered)));
-        self.agenda.extend(changes.nodes.drain(..).rev().map(changed));
+        while let Some(node) = changes.parents.pop() {
+            self.agenda.push((node, Trigger::Changed));
+        }
+        if let Some(client) = changes.answered.take() {
+            self.agenda.push((client, Trigger::Answered));
+        }
+        while let Some(node) = changes.nodes.pop() {
+            self.agenda.push((node, Trigger::Changed));
+        }
         self.changes = changes;
     }
 

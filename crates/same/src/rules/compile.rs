@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::codes;
 use crate::rules::scope::{Path, Scope, Sort, TRIGGERS, TYPED};
-use crate::rules::steps::{Function, Operand, Register, Step, Steps, Trigger};
+use crate::rules::steps::{Function, Operand, Register, Step, Steps, Text, Trigger};
 use crate::rules::{Rules, has_errors, outcome, shipped_text};
 use crate::walk::Walks;
 use dyelog_datalog::ast::{Atom, Comparison, Condition, Ident, Program, Span, Spanned, Term};
@@ -43,7 +43,13 @@ pub fn check(program: &Program) -> (Option<Rules>, Vec<Diagnostic>) {
     let mut asked = Vec::new();
     let mut compiled: Vec<Steps> = Vec::new();
     for template in &program.event_templates {
-        let mut one = Compiler { findings: &mut findings, walks: &walks, scope: Scope::default(), steps: Vec::new() };
+        let mut one = Compiler {
+            findings: &mut findings,
+            walks: &walks,
+            scope: Scope::default(),
+            steps: Vec::new(),
+            texts: Vec::new(),
+        };
         compiled.extend(one.template(template));
         asked.extend(atoms(&template.conditions).map(|atom| Arc::clone(&atom.relation.value)));
     }
@@ -143,6 +149,8 @@ pub(super) struct Compiler<'c, 'p> {
     pub(super) walks: &'c Walks,
     pub(super) scope: Scope,
     pub(super) steps: Vec<Step>,
+    /// What is written for each step.
+    texts: Vec<String>,
 }
 
 impl Compiler<'_, '_> {
@@ -151,9 +159,11 @@ impl Compiler<'_, '_> {
         let (trigger, _) = self.event(template.event.as_ref()?)?;
         for lookup in &template.lookups {
             self.lookup(lookup);
+            self.said(lookup.span());
         }
         for condition in &template.conditions {
             self.condition(trigger, condition);
+            self.said(condition.span);
         }
         let done = outcome::of(self, trigger, template);
         if template.damaged {
@@ -170,11 +180,44 @@ impl Compiler<'_, '_> {
                 });
             }
         }
+        // What failed would have been a step: without it the template would seem to match more than it does.
+        if has_errors(&self.findings.list[faults..]) {
+            return None;
+        }
         let (matching, done) = (std::mem::take(&mut self.steps), done?);
+        let text = Box::new(self.text(template));
         let order = template.order.as_ref().map_or(i64::MAX, |order| order.value);
         let file = self.findings.program.files.get(template.name.span.file as usize);
         let is_shipped = file.is_some_and(|file| shipped_text(&file.name).is_some());
-        Some(Steps { order, is_shipped, matching, ..done })
+        Some(Steps { order, is_shipped, matching, text, ..done })
+    }
+
+    /// That the steps which came last stand for what is written there.
+    pub(super) fn said(&mut self, span: Span) {
+        if self.texts.len() < self.steps.len() {
+            let text = self.findings.program.text(span);
+            self.texts.resize(self.steps.len(), text);
+        }
+    }
+
+    /// The template as it is written.
+    fn text(&mut self, template: &EventTemplate) -> Text {
+        let program = self.findings.program;
+        let (file, line) = program.line(template.name.span);
+        let asserted = template.asserted.iter().map(|one| ("assert", program.text(one.span())));
+        let recorded = template.records.iter().map(|one| ("model", program.text(one.span)));
+        let retired = template.retired.iter().map(|one| ("retire", program.text(one.span())));
+        let variables = self.scope.variables.iter();
+        Text {
+            file,
+            line,
+            event: template.event.as_ref().map(|event| program.text(event.span)).unwrap_or_default(),
+            given: template.event.as_ref().map_or(0, |event| event.parameters.len()),
+            steps: std::mem::take(&mut self.texts),
+            variables: variables.map(|one| (Arc::clone(&one.name), one.sort, one.register)).collect(),
+            paths: std::mem::take(&mut self.scope.paths),
+            done: asserted.chain(recorded).chain(retired).collect(),
+        }
     }
 
     fn event(&mut self, event: &Event) -> Option<(Trigger, usize)> {

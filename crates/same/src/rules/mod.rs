@@ -4,24 +4,30 @@
 //! [`Forest`](crate::forest::Forest). Each look-up is a functional edge and each condition a test of what is known, so that a message
 //! costs as much as the paths that templates ask for.
 
+mod attempt;
 mod compile;
 mod outcome;
 mod run;
 mod scope;
 mod steps;
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 
+use dyelog_datalog::allow;
 use dyelog_datalog::ast::Program;
-use dyelog_datalog::syntax;
+use dyelog_datalog::event_template::EventTemplate;
+use dyelog_datalog::syntax::{self, print_event_template};
 use dyelog_diagnostic::{Diagnostic, Diagnostics, Severity};
 
+pub use attempt::Described;
 pub use compile::check;
 pub use run::{Chosen, Message};
 pub use scope::{EVENTS, FUNCTIONS, RECORDS, TESTS};
 pub(crate) use steps::{Facts, Trigger};
-use steps::{Step, Steps};
+use steps::{Register, Step, Steps};
 
+use crate::codes;
 use crate::walk::Walks;
 
 /// The shipped file.
@@ -60,22 +66,41 @@ pub fn load(files: &[(Arc<str>, Arc<str>)], resolver: &dyn Fn(&str) -> Option<Ar
         given.or_else(|| shipped_text(used)).or_else(|| resolver(used))
     };
     let syntax::Loaded { mut program, diagnostics } = syntax::read_beside(ROOT, &root, &find, &["same.dl"]);
-    prefer_the_users(&mut program);
+    let replaced = prefer_the_users(&mut program);
     let (rules, found) = check(&program);
-    let findings: Vec<Diagnostic> = diagnostics.into_iter().chain(found).collect();
+    let findings: Vec<Diagnostic> = diagnostics.into_iter().chain(replaced).chain(found).collect();
     let rules = rules.filter(|_| !has_errors(&findings));
+    let rules = rules.map(|rules| Rules { warnings: about_the_users(&program, &findings), ..rules });
     Loaded { program, rules, findings }
 }
 
-/// Of templates of one name, the shipped one gives way.
-fn prefer_the_users(program: &mut Program) {
+/// Of findings those about the user's files, without what their comments allow.
+fn about_the_users(program: &Program, findings: &[Diagnostic]) -> Vec<Diagnostic> {
+    let theirs = findings.iter().filter(|one| one.place.file().is_none_or(|file| shipped_text(file).is_none()));
+    let files = program.files.iter().map(|file| (&file.name, &file.text));
+    allow::without_allowed(files, theirs.cloned().collect())
+}
+
+/// Of templates of one name, the shipped one gives way; says so where the two differ.
+fn prefer_the_users(program: &mut Program) -> Vec<Diagnostic> {
     let shipped: Vec<bool> = program.files.iter().map(|file| shipped_text(&file.name).is_some()).collect();
-    let is_shipped = |file: u32| shipped.get(file as usize).copied().unwrap_or(false);
-    let own = program.event_templates.iter().filter(|template| !is_shipped(template.name.span.file));
-    let own: Vec<Arc<str>> = own.map(|template| Arc::clone(&template.name.value)).collect();
-    program
-        .event_templates
-        .retain(|template| !(is_shipped(template.name.span.file) && own.contains(&template.name.value)));
+    let is_shipped = |template: &EventTemplate| shipped.get(template.name.span.file as usize) == Some(&true);
+    let all = &program.event_templates;
+    let named = |name: &str| all.iter().find(|own| !is_shipped(own) && *own.name.value == *name);
+    let replaced = all.iter().filter(|template| is_shipped(template));
+    let replaced = replaced.filter_map(|template| named(&template.name.value).map(|own| (template, own)));
+    let differ = replaced.filter(|(other, own)| print_event_template(other) != print_event_template(own));
+    let told = differ.map(|(_, own)| {
+        let message = format!("`{}` replaces the shipped template of that name", own.name.value);
+        Diagnostic::new(Severity::Note, codes::REPLACES, program.place(own.name.span), message)
+            .with_note(format!("the one that is replaced stands in `{SHIPPED_NAME}`"))
+            .with_hint("give it another name if both are meant, or allow the note with a reason")
+    });
+    let told = told.collect();
+    let own: BTreeSet<Arc<str>> =
+        all.iter().filter(|template| !is_shipped(template)).map(|template| Arc::clone(&template.name.value)).collect();
+    program.event_templates.retain(|template| !(is_shipped(template) && own.contains(&template.name.value)));
+    told
 }
 
 /// How often a template was carried out.
@@ -99,6 +124,10 @@ pub struct Rules {
     templates: Vec<Steps>,
     /// By event, the templates to try, in order.
     by_event: [Vec<u16>; Trigger::ALL.len()],
+    /// Of those at messages, how many steps each has in common with the one before, from its first on.
+    shared: Vec<usize>,
+    /// By template, the client of a reply and the occurrence that replies.
+    replies: Vec<Option<(Register, Register)>>,
     /// Of those at changes of an occurrence and at replies to it, such as may match where some facts hold of it.
     by_facts: [[Vec<u16>; Facts::COUNT]; 2],
     /// Whether templates ask for names of messages.
@@ -147,7 +176,16 @@ impl Rules {
         });
         let asks_name = |template: &Steps| template.matching.iter().any(|step| matches!(step, Step::Name { .. }));
         let asks_names = templates.iter().any(asks_name);
-        Self { templates, by_event, by_facts, asks_names, walks, warnings }
+        let at_messages =
+            by_event[Trigger::Message as usize].iter().map(|number| &templates[usize::from(*number)].matching);
+        let before = std::iter::once(None).chain(at_messages.clone().map(Some));
+        let common = |(steps, before): (&Vec<Step>, Option<&Vec<Step>>)| {
+            let both = steps.iter().zip(before.into_iter().flatten());
+            both.take_while(|(step, before)| step == before).count()
+        };
+        let shared = at_messages.zip(before).map(common).collect();
+        let replies = templates.iter().map(Steps::reply).collect();
+        Self { templates, by_event, shared, replies, by_facts, asks_names, walks, warnings }
     }
 
     /// The names of the templates, in the order of trial.

@@ -22,6 +22,7 @@ pub fn of(compiler: &mut Compiler<'_, '_>, trigger: Trigger, template: &EventTem
         arc_from: None,
         records: Vec::new(),
         retires: Vec::new(),
+        text: Box::default(),
     };
     let mut whole = true;
     for asserted in &template.asserted {
@@ -32,6 +33,7 @@ pub fn of(compiler: &mut Compiler<'_, '_>, trigger: Trigger, template: &EventTem
     }
     for record in &template.records {
         whole &= compiler.record(trigger, record, &mut done).is_some();
+        compiler.said(record.span);
     }
     if trigger != Trigger::Message && template.retired.is_empty() && !template.damaged {
         let message = format!("`{}` retires nothing", template.name.value);

@@ -2,11 +2,12 @@
 
 use crate::forest::{Arrival, Changes, Forest, NONE, Reply};
 use crate::rules::Rules;
+use crate::rules::attempt::has_fired;
 use crate::rules::steps::{Bound, Function, Operand, REGISTERS, Recorded, Registers, Retirement, Step, Steps, Trigger};
 use dyelog_trace::TaskId;
 
 /// A template that matches at an event, with what it has looked up.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Chosen {
     template: u16,
     registers: Registers,
@@ -27,37 +28,50 @@ pub struct Message {
     pub arrival: Arrival,
 }
 
-/// The way up that was walked last.
-#[derive(Clone, Copy, Debug)]
-struct Walked {
-    from: u64,
-    to: u64,
-    /// How many there are on it, and the second.
-    found: Option<(u64, u64)>,
-}
-
 impl Rules {
-    /// The template for a message of that name. Where a message is known to be no reply, templates for replies are not asked.
-    pub fn at_message(&self, forest: &Forest, from: u32, to: TaskId, name: &str, may_reply: bool) -> Option<Chosen> {
-        let mut registers = [0; REGISTERS];
+    /// Looks for the template for a message of that name; whether there is one. Where a message is known to be no reply, templates for replies
+    /// are not asked.
+    pub fn at_message(
+        &self,
+        forest: &Forest,
+        (from, to): (u32, TaskId),
+        name: &str,
+        may_reply: bool,
+        chosen: &mut Chosen,
+    ) -> bool {
+        let registers = &mut chosen.registers;
         (registers[0], registers[1]) = (u64::from(from), u64::from(to.0));
-        let mut walked = None;
-        self.by_event[Trigger::Message as usize].iter().find_map(|&template| {
-            let of = &self.templates[usize::from(template)];
-            let fits =
-                (may_reply || of.reply().is_none()) && self.matches(of, forest, &mut registers, name, &mut walked);
-            fits.then_some(Chosen { template, registers })
-        })
+        // How many steps hold of the template before, and whether the next one does not.
+        let (mut held, mut fails) = (0, false);
+        for (&template, &shared) in self.by_event[Trigger::Message as usize].iter().zip(&self.shared) {
+            if !may_reply && self.replies[usize::from(template)].is_some() {
+                (held, fails) = (0, false);
+                continue;
+            }
+            if fails && held < shared {
+                continue;
+            }
+            let steps = &self.templates[usize::from(template)].matching;
+            held = held.min(shared);
+            match self.fails(&steps[held..], forest, registers, name) {
+                None => {
+                    chosen.template = template;
+                    return true;
+                }
+                Some(more) => (held, fails) = (held + more, true),
+            }
+        }
+        false
     }
 
     /// Whether a template is one for replies.
     pub fn is_reply(&self, chosen: &Chosen) -> bool {
-        self.templates[usize::from(chosen.template)].reply().is_some()
+        self.replies[usize::from(chosen.template)].is_some()
     }
 
     /// Of a template for replies, the server that the client asked first.
     pub fn first_server(&self, forest: &Forest, chosen: &Chosen) -> Option<u32> {
-        let (client, server) = self.templates[usize::from(chosen.template)].reply()?;
+        let (client, server) = self.replies[usize::from(chosen.template)]?;
         let [client, server] = [client, server].map(|register| chosen.registers[usize::from(register)] as u32);
         Some(forest.below(client, server))
     }
@@ -68,11 +82,11 @@ impl Rules {
     }
 
     /// Carries out the template for a message, and all that follows from it.
-    pub fn carry_out(&self, forest: &mut Forest, chosen: &Chosen, message: &Message) {
+    pub fn carry_out(&self, forest: &mut Forest, chosen: &mut Chosen, message: &Message) {
         let template = &self.templates[usize::from(chosen.template)];
-        let mut registers = chosen.registers;
+        let registers = &mut chosen.registers;
         forest.fired(chosen.template);
-        let reply = template.reply();
+        let reply = self.replies[usize::from(chosen.template)];
         let mut answer = Reply { timing: message.arrival.timing, spent: message.arrival.spent };
         let mut transit = message.transit;
         let mut changes = forest.changes();
@@ -89,11 +103,19 @@ impl Rules {
             let old = forest.live(message.to);
             let node = forest.arrive(parent, transit, message.to, message.visit, message.arrival);
             registers[usize::from(register)] = u64::from(node);
-            changes.nodes.push(old);
+            changes.nodes.extend((old != NONE).then_some(old));
             changes.nodes.extend(parent.filter(|parent| *parent != old));
             changes.nodes.extend(transit.map(|_| message.from).filter(|from| parent != Some(*from)));
         }
-        record_and_retire(template, chosen.template, forest, &registers, &answer, &mut changes);
+        let is_studied = forest.watch.is_some();
+        if is_studied {
+            self.fires(forest, chosen.template, registers);
+        }
+        record_and_retire(template, chosen.template, forest, registers, &answer, &mut changes);
+        if is_studied {
+            forest.begins_studied(template.asserts.map(|register| registers[usize::from(register)] as u32));
+            has_fired(forest);
+        }
         changes.answered = reply.map(|(client, _)| registers[usize::from(client)] as u32);
         forest.later(changes);
         self.settle(forest);
@@ -109,6 +131,9 @@ impl Rules {
 
     /// A task's occurrence has ended.
     pub fn idle(&self, forest: &mut Forest, task: TaskId) {
+        if forest.watch.is_some() {
+            self.study(forest, Trigger::Idle, [u64::from(task.0), 0], "");
+        }
         self.first(&self.by_event[Trigger::Idle as usize], u64::from(task.0), None, forest);
         self.settle(forest);
     }
@@ -123,10 +148,17 @@ impl Rules {
         registers[0] = about;
         for &number in templates {
             let template = &self.templates[usize::from(number)];
-            if self.matches(template, forest, &mut registers, "", &mut None) {
+            if self.fails(&template.matching, forest, &mut registers, "").is_none() {
                 forest.fired(number);
                 let mut changes = forest.changes();
+                let is_studied = forest.watch.is_some();
+                if is_studied {
+                    self.fires(forest, number, &registers);
+                }
                 let has = record_and_retire(template, number, forest, &registers, &Reply::NONE, &mut changes);
+                if is_studied {
+                    has_fired(forest);
+                }
                 if let Some(node) = again {
                     changes.leave_out(node);
                 }
@@ -144,36 +176,40 @@ impl Rules {
                 continue;
             }
             if trigger == Trigger::Answered {
+                if forest.watch.is_some() {
+                    self.study(forest, trigger, [u64::from(node), 0], "");
+                }
                 let templates = &self.by_facts[1][forest.facts_of(node).number()];
                 self.first(templates, u64::from(node), None, forest);
                 continue;
             }
             // Each time an arc less, or an occurrence less that is live.
-            while self.first(&self.by_facts[0][forest.facts_of(node).number()], u64::from(node), Some(node), forest) {}
+            loop {
+                if forest.watch.is_some() {
+                    self.study(forest, trigger, [u64::from(node), 0], "");
+                }
+                let templates = &self.by_facts[0][forest.facts_of(node).number()];
+                if !self.first(templates, u64::from(node), Some(node), forest) {
+                    break;
+                }
+            }
             forest.remove_if_nothing_is_left(node);
         }
     }
 
-    fn matches(
+    /// The first of these steps that fails; registers are then as the steps before it have left them.
+    pub(super) fn fails(
         &self,
-        template: &Steps,
+        steps: &[Step],
         forest: &Forest,
         registers: &mut Registers,
         name: &str,
-        walked: &mut Option<Walked>,
-    ) -> bool {
-        template.matching.iter().all(|step| self.holds(step, forest, registers, name, walked))
+    ) -> Option<usize> {
+        steps.iter().position(|step| !self.holds(step, forest, registers, name))
     }
 
     #[inline]
-    fn holds(
-        &self,
-        step: &Step,
-        forest: &Forest,
-        registers: &mut Registers,
-        name: &str,
-        walked: &mut Option<Walked>,
-    ) -> bool {
+    fn holds(&self, step: &Step, forest: &Forest, registers: &mut Registers, name: &str) -> bool {
         let node = |registers: &Registers, register: u8| registers[usize::from(register)] as u32;
         match *step {
             Step::LookUp { function, of, task, to, bind } => {
@@ -186,11 +222,8 @@ impl Rules {
                 *place == found
             }
             Step::Path { from, to, count, second } => {
-                let ends = [from, to].map(|end| registers[usize::from(end)]);
-                let known = walked.filter(|walked| [walked.from, walked.to] == ends);
-                let found = known.map_or_else(|| way(forest, ends[0] as u32, ends[1] as u32), |known| known.found);
-                *walked = Some(Walked { from: ends[0], to: ends[1], found });
-                let Some((on_it, next)) = found else { return false };
+                let [from, to] = [from, to].map(|end| node(registers, end));
+                let Some((on_it, next)) = way(forest, from, to) else { return false };
                 (registers[usize::from(count)], registers[usize::from(second)]) = (on_it, next);
                 true
             }
@@ -265,7 +298,7 @@ fn record_and_retire(
 
 /// What a function has there.
 #[inline]
-fn look_up(forest: &Forest, function: Function, of: u32, task: TaskId) -> Option<u64> {
+pub(super) fn look_up(forest: &Forest, function: Function, of: u32, task: TaskId) -> Option<u64> {
     let known = |node: u32| (node != NONE).then(|| u64::from(node));
     match function {
         Function::Live => known(forest.live(TaskId(of))),

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::rules::scope::{Path, Sort};
 use crate::walk::Goal;
 use dyelog_datalog::ast::Comparison;
 
@@ -65,15 +66,30 @@ pub enum Function {
     LastOf,
 }
 
+impl Function {
+    /// Its name in rule files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Live => "live",
+            Self::Parent => "parent",
+            Self::First | Self::FirstOf => "first",
+            Self::Last | Self::LastOf => "last",
+            Self::Next => "next",
+            Self::Task => "task",
+            Self::Born => "born",
+        }
+    }
+}
+
 /// One side of a comparison.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operand {
     Register(Register),
     Number(u64),
 }
 
 /// A step of matching. Each either fails or goes on to the next.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
     /// The value that a function has there is put into a register, or must be what is there.
     LookUp {
@@ -183,6 +199,29 @@ pub struct Steps {
     pub arc_from: Option<Register>,
     pub records: Vec<Recorded>,
     pub retires: Vec<Retirement>,
+    /// What explanations show of it.
+    pub text: Box<Text>,
+}
+
+/// A template as its file writes it.
+#[derive(Clone, Debug, Default)]
+pub struct Text {
+    /// The file.
+    pub file: Arc<str>,
+    /// The line of its name there, from 1.
+    pub line: usize,
+    /// `message(U, B)`
+    pub event: String,
+    /// How many variables the event gives.
+    pub given: usize,
+    /// What is written for each step of matching.
+    pub steps: Vec<String>,
+    /// Its variables, those that the event gives first.
+    pub variables: Vec<(Arc<str>, Sort, Register)>,
+    /// Its paths.
+    pub paths: Vec<Path>,
+    /// What it asserts, records and retires: the keyword, and what follows it.
+    pub done: Vec<(&'static str, String)>,
 }
 
 impl Steps {

@@ -57,11 +57,13 @@ enum Question {
     Exemplars(Which),
     /// Explains what of a period's model, by its exemplars: `dyelog explain`
     Explain(Asked),
-    /// Adds saved sub-models to the intervals in which they begin
+    /// Prints what observers reported of a period, as it is kept
+    Reports(Which),
+    /// Adds saved sub-models to the intervals in which they begin, and what observers reported
     Import {
         #[command(flatten)]
         place: Place,
-        /// Saved sub-models
+        /// Saved sub-models, and files of `reports`
         #[arg(value_name = "SUBMODEL", required = true)]
         files: Vec<PathBuf>,
     },
@@ -106,6 +108,7 @@ pub fn run(arguments: &Arguments) -> Outcome {
     match &arguments.question {
         Question::List { which, json } => list(&which.place.intervals(which.ends())?, *json),
         Question::Export(which) => print(which.submodel()?),
+        Question::Reports(which) => print(which.place.reports(which.ends())?.ok_or(UNOBSERVED)?),
         Question::Exemplars(which) => print(which.exemplars()?),
         Question::Explain(asked) => commands::run("explain", &[asked.which.exemplars()?], "", &asked.arguments),
         Question::Import { place, files } => {
@@ -130,6 +133,8 @@ pub fn run(arguments: &Arguments) -> Outcome {
 
 const NOTHING: &str = "nothing was recorded in this period
   hint: `dyelog-server period list` shows the intervals that have anything";
+
+pub const UNOBSERVED: &str = "observers reported nothing in this period";
 
 impl Which {
     fn ends(&self) -> Ends<'_> {

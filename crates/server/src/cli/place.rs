@@ -6,15 +6,18 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use dyelog::lqn::saved;
+use dyelog_observe::json;
 use dyelog_server::client::{Asking, Client};
 use dyelog_server::config::Config;
 use dyelog_server::observed;
-use dyelog_server::period::{Period, imported, intervals_json};
+use dyelog_server::period::{Period, imported, intervals_json, is_reports};
 use dyelog_server::recorded::Recorded;
 use dyelog_server::service::wall_clock;
 use dyelog_server::store::{Store, StoreError};
 use serde_json::Value;
 use ureq::http::Method;
+
+use super::period::UNOBSERVED;
 
 /// The begin and the end of a period, as they were written.
 pub type Ends<'e> = [Option<&'e str>; 2];
@@ -140,8 +143,18 @@ impl Place {
         }
         let system = config.map_or_else(|| Ok(Config::default()), Config::read)?.system;
         let made = observed::model(&self.open()?, period(ends)?, &system).map_err(self.failed())?;
-        let made = made.ok_or("observers reported nothing in this period")??;
+        let made = made.ok_or(UNOBSERVED)??;
         if json { Ok(format!("{:#}\n", observed::validation(&made)?)) } else { Ok(observed::text(&made)) }
+    }
+
+    /// What observers reported of a period; `None` where that is nothing.
+    pub fn reports(&self, ends: Ends<'_>) -> Result<Option<String>, String> {
+        if let Some(client) = self.server()? {
+            return self.ask(&client, &Method::GET, "/v1/observed/reports", ends, "").map(Some);
+        }
+        let Period { from, to } = period(ends)?;
+        let signed = |time: u64| i64::try_from(time).unwrap_or(i64::MAX);
+        self.open()?.reports(signed(from), signed(to)).map_err(self.failed())
     }
 
     /// Deletes the intervals that lie in a period; says how many.
@@ -159,14 +172,20 @@ impl Place {
         }
     }
 
-    /// Adds a saved sub-model to the interval in which it begins.
+    /// Adds a saved sub-model to the interval in which it begins, or what observers reported.
     pub fn import(&self, file: &Path) -> Result<(), String> {
         let failed = |why: &dyn std::fmt::Display| format!("{}: {why}", file.display());
         let text = fs::read_to_string(file).map_err(|error| failed(&error))?;
-        let found = imported(&file.display().to_string(), &text).map_err(|why| failed(&why))?;
+        let name = file.display().to_string();
         if let Some(client) = self.server()? {
             return self.ask(&client, &Method::POST, "/v1/import", [None, None], &text).map(|_| ());
         }
+        if is_reports(&text) {
+            let observations = json::parse(&name, &text).map_err(|found| found.to_string())?;
+            let mut store = Store::open(self.file()).map_err(self.failed())?;
+            return store.put_observations(&[observations], wall_clock()).map(|_| ()).map_err(self.failed());
+        }
+        let found = imported(&name, &text).map_err(|why| failed(&why))?;
         let mut store = Store::open(self.file()).map_err(self.failed())?;
         store.add(found.start, wall_clock(), &found.submodel, &found.merge).map_err(self.failed())
     }

@@ -113,7 +113,12 @@ pub async fn unpacked(packed: Bytes, mut share: Share) -> Result<(Bytes, Share),
             if bytes.len() + read > LARGEST {
                 return Err(Refusal::TooLarge);
             }
-            share.grow(read)?;
+            // What is reserved counts, not what is used of it.
+            if bytes.capacity() - bytes.len() < read {
+                let more = read.max(bytes.capacity() / 2);
+                share.grow(more)?;
+                bytes.reserve_exact(more);
+            }
             bytes.extend(&chunk[..read]);
         }
     };

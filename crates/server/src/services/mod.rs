@@ -48,7 +48,7 @@ impl Question {
     }
 }
 
-async fn put(service: Arc<Service>, Report { document }: Report) -> Result<Stored, Failed> {
+pub(crate) async fn put(service: Arc<Service>, Report { document }: Report) -> Result<Stored, Failed> {
     let read = move || json::parse("the report", &document);
     let lost = |_| Failed(StatusCode::INTERNAL_SERVER_ERROR, "the report could not be read".to_owned());
     let read = tokio::task::spawn_blocking(read).await.map_err(lost)?;

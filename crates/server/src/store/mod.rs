@@ -8,6 +8,7 @@ mod observations;
 mod rows;
 mod samples;
 mod schema;
+mod stretches;
 mod thin;
 
 use std::fmt;
@@ -258,9 +259,11 @@ impl Store {
     /// When it cannot be written.
     pub fn roll_up(&mut self, now: u64, retention: u64) -> Result<bool, StoreError> {
         let transaction = self.connection.transaction()?;
-        let more = rows::roll_up(&transaction, now, retention)?;
+        let mut more = rows::roll_up(&transaction, now, retention)?;
         let oldest = i64::try_from(now.saturating_sub(retention)).unwrap_or(i64::MAX);
-        transaction.execute("DELETE FROM observations WHERE start < ?1", [oldest])?;
+        // A merged observation goes with its end, as an interval does.
+        transaction.execute("DELETE FROM observations WHERE start < ?1 AND \"end\" < ?1", [oldest])?;
+        more |= stretches::roll_up(&transaction, now)?;
         samples::thin(&transaction, now, retention, &mut self.thinned)?;
         transaction.commit()?;
         Ok(more)

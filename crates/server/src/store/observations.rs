@@ -4,10 +4,11 @@ use dyelog_observe::json;
 use dyelog_observe::observation::{Observation, Process};
 use rusqlite::{Statement, ToSql, TransactionBehavior, params_from_iter};
 
+use super::stretches::{Gathered, MERGED, MOST_ROWS, is_merged};
 use super::{Store, StoreError};
 
-/// Rows that are read for one question at most.
-const MOST_ROWS: usize = 1 << 16;
+/// Processes that are listed at most.
+const MOST_PROCESSES: usize = 1 << 16;
 
 /// Which observations are meant; of what is not said, all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -50,22 +51,26 @@ impl Which {
 }
 
 impl Store {
-    /// Adds groups of observations, all of them or nothing; says of each group how many were new. They are on disk when this returns.
+    /// Adds groups of observations that came at a time, nanoseconds since 1970, all of them or nothing; says of each group how many were new.
+    /// They are on disk when this returns.
     ///
     /// # Errors
     /// When they cannot be written.
-    pub fn put_observations(&mut self, groups: &[Vec<Observation>]) -> Result<Vec<u64>, StoreError> {
+    pub fn put_observations(&mut self, groups: &[Vec<Observation>], now: u64) -> Result<Vec<u64>, StoreError> {
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let mut new = Vec::with_capacity(groups.len());
         {
             let mut statement = transaction.prepare(
-                "INSERT OR IGNORE INTO observations (application, host, program, process, started, start, \"end\", content)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+                "INSERT OR IGNORE INTO observations (application, host, program, process, started, start, \"end\", content, touched)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
             )?;
+            let mut merged = transaction.prepare(MERGED)?;
             for group in groups {
                 let mut own = 0;
                 for observation in group {
-                    own += insert(&mut statement, observation)? as u64;
+                    if !is_merged(&mut merged, observation)? {
+                        own += insert(&mut statement, observation, now)? as u64;
+                    }
                 }
                 new.push(own);
             }
@@ -74,26 +79,48 @@ impl Store {
         Ok(new)
     }
 
-    /// Observations whose middle lies from a time to another, in the order of time.
+    /// Observations whose middle lies from a time to another, in the order of time. Where there are very many, those of a process that
+    /// are next to each other are merged.
+    ///
+    /// # Errors
+    /// When the store cannot be read, what it holds cannot, or there are more processes than observations can be read at once.
+    pub fn observations(&self, which: &Which, from: i64, to: i64) -> Result<Vec<Observation>, StoreError> {
+        let mut gathered = Gathered::new(MOST_ROWS);
+        self.each_observation(which, (from, to), |observation| gathered.add(observation))?;
+        gathered.finish()
+    }
+
+    /// The same as they are kept, as observers report them; `None` where nothing is there.
     ///
     /// # Errors
     /// When the store cannot be read, what it holds cannot, or there are more than can be read at once.
-    pub fn observations(&self, which: &Which, from: i64, to: i64) -> Result<Vec<Observation>, StoreError> {
-        let (condition, values) = which.condition(from, to);
-        let query = format!(
-            "SELECT content FROM observations WHERE {condition} ORDER BY start, \"end\" LIMIT {}",
-            MOST_ROWS + 1
-        );
-        let mut statement = self.connection.prepare(&query)?;
-        let mut rows = statement.query(params_from_iter(values))?;
+    pub fn reports(&self, from: i64, to: i64) -> Result<Option<String>, StoreError> {
         let mut found = Vec::new();
-        while let Some(row) = rows.next()? {
+        self.each_observation(&Which::default(), (from, to), |observation| {
             if found.len() >= MOST_ROWS {
                 return Err(StoreError::TooMany(MOST_ROWS));
             }
-            found.push(unpacked(row.get_ref(0)?.as_blob().map_err(rusqlite::Error::from)?)?);
+            found.push(observation);
+            Ok(())
+        })?;
+        Ok((!found.is_empty()).then(|| json::write(&found)))
+    }
+
+    /// Gives observations whose middle lies from a time to another, in the order of time.
+    fn each_observation(
+        &self,
+        which: &Which,
+        (from, to): (i64, i64),
+        mut take: impl FnMut(Observation) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let (condition, values) = which.condition(from, to);
+        let query = format!("SELECT content FROM observations WHERE {condition} ORDER BY start, \"end\"");
+        let mut statement = self.connection.prepare(&query)?;
+        let mut rows = statement.query(params_from_iter(values))?;
+        while let Some(row) = rows.next()? {
+            take(unpacked(row.get_ref(0)?.as_blob().map_err(rusqlite::Error::from)?)?)?;
         }
-        Ok(found)
+        Ok(())
     }
 
     /// The first interval of a process that begins at a time or later, and before another.
@@ -132,7 +159,7 @@ impl Store {
         let (condition, values) = which.condition(from, to);
         let query = format!(
             "SELECT DISTINCT application, host, program, process, started FROM observations WHERE {condition}
-             ORDER BY application, host, program, process, started LIMIT {MOST_ROWS}"
+             ORDER BY application, host, program, process, started LIMIT {MOST_PROCESSES}"
         );
         let mut statement = self.connection.prepare(&query)?;
         let processes = statement.query_map(params_from_iter(values), |row| {
@@ -143,13 +170,15 @@ impl Store {
         Ok(processes.collect::<Result<_, _>>()?)
     }
 
-    /// Deletes observations from a time to another; says how many.
+    /// Deletes observations from a time to another, but for merged ones that go beyond; says how many.
     ///
     /// # Errors
     /// When it cannot be written.
     pub fn delete_observations(&mut self, which: &Which, from: i64, to: i64) -> Result<usize, StoreError> {
-        let (condition, values) = which.condition(from, to);
-        let query = format!("DELETE FROM observations WHERE {condition}");
+        let (condition, mut values) = which.condition(from, to);
+        values.extend([Box::new(from) as Box<dyn ToSql>, Box::new(to)]);
+        let query =
+            format!("DELETE FROM observations WHERE {condition} AND (level = 0 OR start >= ? AND \"end\" <= ?)");
         Ok(self.connection.execute(&query, params_from_iter(values))?)
     }
 
@@ -167,16 +196,21 @@ impl Store {
 }
 
 /// Adds an observation, if it is new; says how many were added.
-fn insert(statement: &mut Statement<'_>, observation: &Observation) -> Result<usize, StoreError> {
+fn insert(statement: &mut Statement<'_>, observation: &Observation, now: u64) -> Result<usize, StoreError> {
     let Process { application, host, program, id, started } = &observation.process;
-    let content = zstd::encode_all(json::write(std::slice::from_ref(observation)).as_bytes(), 1)
-        .map_err(|error| StoreError::Damaged(error.to_string()))?;
     let names = (application.as_ref(), host.as_ref(), program.as_ref());
-    let times = (observation.from, observation.to);
-    Ok(statement.execute((names.0, names.1, names.2, id.cast_signed(), started, times.0, times.1, content))?)
+    let (times, touched) = ((observation.from, observation.to), i64::try_from(now).unwrap_or(i64::MAX));
+    let content = packed(observation)?;
+    Ok(statement.execute((names.0, names.1, names.2, id.cast_signed(), started, times.0, times.1, content, touched))?)
 }
 
-fn unpacked(content: &[u8]) -> Result<Observation, StoreError> {
+/// What the store keeps of an observation.
+pub(super) fn packed(observation: &Observation) -> Result<Vec<u8>, StoreError> {
+    zstd::encode_all(json::write(std::slice::from_ref(observation)).as_bytes(), 1)
+        .map_err(|error| StoreError::Damaged(error.to_string()))
+}
+
+pub(super) fn unpacked(content: &[u8]) -> Result<Observation, StoreError> {
     let damaged = |what: String| StoreError::Damaged(what);
     let text = zstd::decode_all(content).map_err(|error| damaged(error.to_string()))?;
     let text = String::from_utf8(text).map_err(|error| damaged(error.to_string()))?;

@@ -5,7 +5,7 @@ use rusqlite::Connection;
 use super::StoreError;
 
 /// What makes each version of the one before; the first one of an empty file.
-const MIGRATIONS: [&str; 4] = [
+const MIGRATIONS: [&str; 5] = [
     "
     CREATE TABLE progress (
         id INTEGER PRIMARY KEY CHECK (id = 0),
@@ -68,6 +68,13 @@ const MIGRATIONS: [&str; 4] = [
         PRIMARY KEY (trace, start)
     ) WITHOUT ROWID;
     CREATE INDEX exemplars_by_start ON exemplars (start);
+",
+    "
+    ALTER TABLE observations ADD COLUMN level INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE observations ADD COLUMN touched INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE observations ADD COLUMN ranges BLOB NOT NULL DEFAULT X'';
+    CREATE INDEX observations_by_level ON observations (level, start, touched);
+    CREATE INDEX observations_merged ON observations (host, process, \"end\") WHERE level > 0;
 ",
 ];
 

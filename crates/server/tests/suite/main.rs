@@ -1,14 +1,20 @@
 //! Tests of the server, one binary, a module a subject.
 
+#[path = "../../../../tests/suite/browser.rs"]
+#[expect(dead_code, reason = "reports are probed by scripts, too")]
+mod browser;
 mod conservation;
 mod elsewhere;
 mod faults;
 mod killed;
 mod metrics;
 mod observers;
+mod page;
 mod period;
+mod power;
 mod program;
 mod receive;
 mod services;
 mod store;
+mod stretches;
 mod support;

@@ -20,7 +20,18 @@ impl Program {
 
     /// Starts it at an address.
     pub fn start_at(address: &str, store: &Path, arguments: &[&str]) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_dyelog-server"))
+        Self::started(Command::new(env!("CARGO_BIN_EXE_dyelog-server")), address, store, arguments)
+    }
+
+    /// Starts it under another program, which ends as it does.
+    pub fn start_under(wrapper: &[&str], store: &Path, arguments: &[&str]) -> Self {
+        let mut command = Command::new(wrapper[0]);
+        command.args(&wrapper[1..]).arg(env!("CARGO_BIN_EXE_dyelog-server"));
+        Self::started(command, "127.0.0.1:0", store, arguments)
+    }
+
+    fn started(mut command: Command, address: &str, store: &Path, arguments: &[&str]) -> Self {
+        let mut child = command
             .args(["--listen", address, "--store"])
             .arg(store)
             .args(arguments)
@@ -31,6 +42,11 @@ impl Program {
         BufReader::new(child.stdout.take().expect("it is piped")).read_line(&mut line).expect("it says its port");
         let address = line.trim().rsplit_once("://").expect("a port").1.parse().expect("an address");
         Self { child, address }
+    }
+
+    /// Waits until it ends by itself.
+    pub fn wait(mut self) {
+        assert!(self.child.wait().expect("it ends").success());
     }
 
     /// Kills it at once.

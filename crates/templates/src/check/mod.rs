@@ -14,8 +14,7 @@ use crate::pattern::{At, Findings, Node, Pattern, Solved, condition_terms};
 use crate::plan::KindTag;
 use crate::rules::is_shipped;
 use dyelog_datalog::ast::{
-    Argument, Comparison, Condition, KindPattern, MatchItem, NodePattern, Program, Span, Spanned, Statement, Template,
-    Term,
+    Argument, Comparison, Condition, KindPattern, NodePattern, Program, Span, Spanned, Statement, Template, Term,
 };
 use dyelog_datalog::check::Bodies;
 use dyelog_diagnostic::Label;
@@ -243,6 +242,7 @@ pub fn between_templates(program: &Program, findings: &mut Findings<'_>) {
             }
             if let (Some(left_order), Some(right_order)) = (left_order, right_order)
                 && left_order.value == right_order.value
+                && left.template.name.value != right.template.name.value
                 && !exclude_each_other(left, right)
                 && !std::mem::replace(&mut told, true)
             {
@@ -293,6 +293,13 @@ fn forks_for_itself(shape: Shape<'_>) -> Option<bool> {
 fn shadowed(earlier: &Template, later: &Template, findings: &mut Findings<'_>) {
     let at = findings.place(earlier.name.span);
     let (first, second) = (&earlier.name.value, &later.name.value);
+    if first == second {
+        let message = format!("not all alternatives of `{first}` can match");
+        let finding = findings.error(codes::SHADOWED, later.name.span, message);
+        finding.notes.push("wherever one of them fits, one that is tried before it does".to_owned());
+        finding.hints.push("put the one with more nodes or conditions first".to_owned());
+        return;
+    }
     let message = format!("`{second}` can never match: wherever it fits, `{first}` does, which is tried before it");
     // The author asked for what a template of their own takes from a shipped one, not for one of their own that is ignored.
     let finding = if is_shipped(findings.program(), later.name.span.file) {
@@ -308,10 +315,7 @@ fn shadowed(earlier: &Template, later: &Template, findings: &mut Findings<'_>) {
 }
 
 fn patterns(template: &Template) -> impl Iterator<Item = &NodePattern> {
-    template.items.iter().flat_map(|item| match item {
-        MatchItem::Node(node) => std::slice::from_ref(node),
-        MatchItem::Repeat(repeat) => &repeat.nodes[..],
-    })
+    template.nodes().into_iter()
 }
 
 fn pattern_terms(node: &NodePattern) -> Vec<&Spanned<Term>> {

@@ -73,8 +73,8 @@ fn asks<'p>(program: &'p Program, template: &'p Template) -> Vec<(usize, &'p Ide
     while let Some(condition) = open.pop() {
         match &condition.value {
             Condition::NotStarts { template, .. } => {
-                let place = program.templates.iter().position(|other| other.name.value == template.value);
-                found.extend(place.map(|place| (place, template)));
+                let all = program.templates.iter().enumerate().filter(|(_, other)| other.name.value == template.value);
+                found.extend(all.map(|(place, _)| (place, template)));
             }
             Condition::Rounds { body, .. } => open.extend(body),
             _ => {}

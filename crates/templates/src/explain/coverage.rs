@@ -31,7 +31,7 @@ pub struct Unprocessed {
 /// What the templates did with some operations.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Coverage {
-    /// By plan of the rules.
+    /// By plan of the rules; what has alternatives is counted with the first of its plans.
     pub templates: Vec<Count>,
     /// Sound operations.
     pub operations: u64,
@@ -51,12 +51,12 @@ impl Coverage {
         self.operations += 1;
         self.nodes += study.toeg.len() as u64;
         for made in &study.matches {
-            let count = &mut self.templates[made.template as usize];
+            let count = &mut self.templates[study.rules.first_of(made.template as usize)];
             count.matches += 1;
         }
         for node in 0..study.toeg.len() as u32 {
             if let Some(number) = study.consumer(node) {
-                self.templates[study.matches[number].template as usize].nodes += 1;
+                self.templates[study.rules.first_of(study.matches[number].template as usize)].nodes += 1;
                 continue;
             }
             self.unprocessed += 1;

@@ -41,6 +41,8 @@ pub enum Caused {
     ForkedRequest(EntryNumber, EntryNumber, NodeId, Option<NodeId>),
     /// What an entry does between two nodes is an alternative.
     Alternative(EntryNumber, NodeId, NodeId),
+    /// An entry waits for others at that node.
+    Barrier(EntryNumber, NodeId),
     /// Nothing: a node that it names is not there.
     Nothing,
 }
@@ -127,6 +129,7 @@ impl<'s> Doing<'s, '_> {
                 Caused::Branch(self.entry(argument(0)?)?, self.node(argument(1)?)?, Some(join))
             }
             "forkBranch" => Caused::Branch(self.entry(argument(0)?)?, self.node(argument(1)?)?, None),
+            "addBarrier" => Caused::Barrier(self.entry(argument(0)?)?, self.node(argument(1)?)?),
             "addAlternative" => {
                 Caused::Alternative(self.entry(argument(0)?)?, self.node(argument(1)?)?, self.node(argument(2)?)?)
             }

@@ -82,9 +82,7 @@ impl<'a> Study<'a> {
     /// # Panics
     /// Where the rules have no plan of that number.
     pub fn template(&self, number: u16) -> &'a Template {
-        let name = &self.rules.plans()[number as usize].name;
-        let mut all = self.rules.program().templates.iter();
-        all.find(|template| template.name.value == *name).expect("each plan is made of a template")
+        &self.rules.templates()[number as usize]
     }
 
     /// The number of the match that consumed a node.
@@ -104,6 +102,7 @@ impl<'a> Study<'a> {
 
     /// The match that opened an entry; `None` for the customer and for the first entry of the operation.
     pub fn opener(&self, entry: EntryNumber) -> Option<usize> {
+        let (entry, _) = self.outcome.part(entry);
         let place = self.matches.partition_point(|made| made.first_entry <= entry);
         // Matches that make no entry stand at the number of the next.
         (entry >= 2 && (entry as usize) < self.outcome.entries.len()).then(|| place.checked_sub(1)).flatten()
@@ -149,8 +148,8 @@ impl Observer for Keep<'_> {
     fn committed(&mut self, _: &Toeg, committed: &Committed<'_>) {
         let (plan, found) = (committed.plan, committed.found);
         let slots = (0..plan.slot_names.len() as u8).map(|slot| found.slot(slot)).collect();
-        let template = self.rules.program().templates.iter().find(|template| template.name.value == plan.name);
-        let entries = template.map_or(0, |template| entries_made(&template.statements, found.count));
+        let template = &self.rules.templates()[found.template as usize];
+        let entries = entries_made(&template.statements, found.count);
         self.matches.push(Made {
             template: found.template,
             glue: committed.glue,

@@ -2,7 +2,7 @@
 
 use crate::codes;
 use crate::operations::Compiler;
-use crate::plan::{Action, ModelNode, Position};
+use crate::plan::{Action, KindTag, ModelNode, Position};
 use dyelog_datalog::ast::{Argument, Span, Spanned};
 use dyelog_diagnostic::Label;
 
@@ -37,6 +37,27 @@ impl Compiler<'_, '_, '_> {
         self.check_branches_once(fork, arguments[1].span);
         self.check_branches_once(join, arguments[2].span);
         Some(Action::AddAlternative { entry, fork, join })
+    }
+
+    /// `addBarrier(E, f)`: at f, E waits for others.
+    pub(super) fn barrier(&mut self, arguments: &[Spanned<Argument>]) -> Option<Action> {
+        let (entry, node) = self.work(&arguments[0], &arguments[1])?;
+        let kind = match node {
+            ModelNode::Fixed(slot) => {
+                let place = self.route.slots.iter().position(|other| *other == slot);
+                place.map(|place| self.pattern.nodes[place].kind)
+            }
+            ModelNode::Round { node, .. } => {
+                self.pattern.round.as_ref().and_then(|round| round.nodes.get(node as usize)).map(|node| node.kind)
+            }
+        };
+        if kind.is_some_and(|kind| kind != KindTag::Join) {
+            let message = "an entry waits for others at a join";
+            let finding = self.findings.error(codes::ARGUMENT_TYPE, arguments[1].span, message);
+            finding.hints.push("name a node of type `Jn(q)`, where q is a thread that the other one forks".to_owned());
+            return None;
+        }
+        Some(Action::AddBarrier { entry, node })
     }
 
     /// A node forks one branch or waits for one.

@@ -113,6 +113,12 @@ pub const OPERATIONS: &[Operation] = &[
         parameters: &[Parameter::Entry, Parameter::Entry, Parameter::Node],
         doc: "the first entry makes a request to the second at the node, as a branch beside others, and does not wait for its end",
     },
+    Operation {
+        name: "addBarrier",
+        parameters: &[Parameter::Entry, Parameter::Node],
+        doc: "at the node, a join, the entry waits for the entry whose thread forked what is joined, and which waits for it in turn: \
+              what each of them does from there on begins when all have come",
+    },
 ];
 
 /// The `model` part of a plan.
@@ -324,6 +330,7 @@ impl Compiler<'_, '_, '_> {
                 Some(Action::AddDelay { entry, node })
             }
             "addAlternative" => self.alternative(arguments),
+            "addBarrier" => self.barrier(arguments),
             "awaitRequest" | "forkRequest" => self.branch_of_request(arguments),
             other => unreachable!("operation {other} is in the registry but has no meaning"),
         }

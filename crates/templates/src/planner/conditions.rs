@@ -306,9 +306,9 @@ impl<'t> Planner<'t> {
     fn not_starts(&mut self, template: &Ident, node: &Spanned<Term>) {
         let Some(Value::Field(slot, ..)) = self.term_value(node) else { return };
         // That there is such a template has been checked, unless what defines it could not be read.
-        if let Some(number) = self.program.templates.iter().position(|other| other.name.value == template.value) {
-            self.steps.push(TemplateStep::NotStarts(number as u16, slot));
-        }
+        // One with alternatives is several.
+        let all = (0..).zip(&self.program.templates).filter(|(_, other)| other.name.value == template.value);
+        self.steps.extend(all.map(|(number, _)| TemplateStep::NotStarts(number, slot)));
     }
 
     /// Whether a relation can be asked as it stands: no open variable joins it with another literal, or with itself. Strings

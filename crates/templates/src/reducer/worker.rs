@@ -228,6 +228,7 @@ fn title(what: Irregularity) -> &'static str {
         Irregularity::Unmatched => "node that no template matches",
         Irregularity::Stray => "thread that moves to another task with no recognised request",
         Irregularity::WrongTrigger => "trigger with another label than the trace has",
+        Irregularity::Barrier => "barrier that the model leaves out",
         Irregularity::Budget => "operation in which matching stopped early",
     }
 }
@@ -292,6 +293,14 @@ fn irregularity(what: Irregularity, toeg: &Toeg, names: &TraceNames, node: NodeI
             Diagnostic::warning(codes::TRIGGER, place, format!("a trigger means another node than `{label}`"))
                 .with_note("the thread goes on elsewhere than the template expects")
         }
+        Irregularity::Barrier => Diagnostic::warning(
+            codes::BARRIER,
+            place,
+            format!("the wait at node `{label}` is not in the model"),
+        )
+        .with_note(
+            "the model has a barrier only where one visit asked for all that meet, and the same visits meet each time",
+        ),
         Irregularity::Budget => Diagnostic::warning(
             codes::BUDGET,
             place,

@@ -11,7 +11,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::driver::{BranchKind, EntryNumber, Outcome};
+use crate::driver::{BranchKind, EntryNumber, Meeting, Outcome};
 use crate::summary::groups::Groups;
 use crate::summary::kind_of;
 use dyelog_lqn::digest::Digest;
@@ -108,7 +108,7 @@ pub(super) fn are_strands(of: Invocation<'_>) -> bool {
 
 /// Finds strands and blocks of an invocation. `key` gives the keys of entries that it requests.
 pub(super) fn positions(of: Invocation<'_>, key: &dyn Fn(EntryNumber) -> EntryKey) -> Positions {
-    let threads = Threads::of(of);
+    let mut threads = Threads::of(of);
     let mut weave = Weave::default();
     weave.strands.push(Strand::default());
     weave.strands.extend(threads.ends.iter().map(|end| Strand { awaited: *end != End::Never, ..Strand::default() }));
@@ -122,15 +122,20 @@ pub(super) fn positions(of: Invocation<'_>, key: &dyn Fn(EntryNumber) -> EntryKe
     weave.moved |= threads.parents.iter().zip(&threads.ends).zip(1..).any(|((parent, end), branch)| {
         *end == End::WithParent && waited_at.get(&branch) != parent.and_then(|parent| waited_at.get(&parent))
     });
+    weave.moved |= threads.moved;
+    let mut requests = std::mem::take(&mut threads.requests);
+    for &(branch, meeting) in &threads.meetings {
+        weave.meeting(of, branch, meeting, &mut requests);
+    }
     for &number in of.requests {
         let request = &of.outcome.requests[number as usize];
-        let own = threads.requests.get(&number).copied();
+        let own = requests.get(&number).copied();
         let Some(strand) = own.or_else(|| weave.places.get(&request.at).map(|place| place.0)) else { continue };
         if let Some(kind) = kind_of(of.outcome, request.to) {
             weave.strands[strand as usize].requests.push((kind, key(request.to)));
         }
     }
-    weave.finish(&threads.requests)
+    weave.finish(&requests)
 }
 
 /// Where a branch is waited for.
@@ -160,6 +165,10 @@ struct Threads {
     requests: FxHashMap<u32, u32>,
     /// Branches that only say where an alternative is.
     alternatives: FxHashSet<u32>,
+    /// Branches that are meetings, with their numbers.
+    meetings: Vec<(u32, u32)>,
+    /// Whether a branch begins before it was seen to.
+    moved: bool,
 }
 
 impl Threads {
@@ -190,13 +199,19 @@ impl Threads {
             parents: Vec::new(),
             requests: FxHashMap::default(),
             alternatives: FxHashSet::default(),
+            meetings: Vec::new(),
+            moved: false,
         };
         for (at, parent) in parents.iter().enumerate() {
             let Some(parent) = *parent else { continue };
             let branch = &outcome.branches[of.branches[at] as usize];
+            if let BranchKind::Met = branch.kind {
+                continue;
+            }
             threads.forks.insert(branch.fork, at as u32 + 1);
             match branch.kind {
-                BranchKind::Thread => {}
+                BranchKind::Thread | BranchKind::Met => {}
+                BranchKind::Meeting(meeting) => threads.meeting(of, at as u32 + 1, meeting),
                 BranchKind::Request(request) => {
                     threads.requests.insert(request, at as u32 + 1);
                 }
@@ -218,6 +233,23 @@ impl Threads {
         }
         threads.parents = parents;
         threads
+    }
+
+    /// A meeting begins at the first of its forks, and ends at the last of its joins.
+    fn meeting(&mut self, of: Invocation<'_>, branch: u32, meeting: u32) {
+        self.meetings.push((branch, meeting));
+        let counter = |node: NodeId| of.toeg.event(node).counter;
+        let Meeting { forks, joins, .. } = &of.outcome.meetings[meeting as usize];
+        for (before, fork) in forks.iter().zip(&forks[1..]) {
+            if counter(*fork) != counter(*before) + 1 {
+                self.moved = true;
+                break;
+            }
+            self.forks.insert(*fork, branch);
+        }
+        self.moved |=
+            joins.iter().zip(joins.iter().skip(1)).any(|(before, join)| counter(*join) != counter(*before) + 1);
+        self.waits.extend(joins.iter().map(|join| (*join, branch)));
     }
 
     fn ends_at(&mut self, branch: u32, node: NodeId, on_parent: bool) {
@@ -330,6 +362,25 @@ impl Weave {
         self.blocks.len() - 1
     }
 
+    /// The blocks of a meeting, one after the other on the strand of its branch.
+    fn meeting(&mut self, of: Invocation<'_>, strand: u32, meeting: u32, requests: &mut FxHashMap<u32, u32>) {
+        let Meeting { forks, awaited, stages, .. } = &of.outcome.meetings[meeting as usize];
+        let some = awaited.contains(&true);
+        for (stage, parts) in (1..).zip(stages) {
+            let last = stage as usize == stages.len();
+            let mut branches = Vec::with_capacity(parts.len());
+            for (number, awaited) in parts.iter().zip(awaited) {
+                branches.push(self.strands.len() as u32);
+                requests.insert(*number, self.strands.len() as u32);
+                // All meet at a barrier; after the last one nobody need wait.
+                let awaited = !last || !some || *awaited;
+                self.strands.push(Strand { awaited, ..Strand::default() });
+            }
+            let phase = of.outcome.phase(forks[0]);
+            self.blocks.push(Block { strand, stage, phase, branches, content: 0 });
+        }
+    }
+
     /// The strand has waited for the innermost block.
     fn close(&mut self, open: &mut Vec<Open>) {
         if let Some(Open { strand, block: Some(block), used: true, .. }) = open.pop() {
@@ -439,6 +490,7 @@ impl WaitPlaces {
             })
             .collect();
         branches.sort_unstable_by_key(|&(end, branch)| (std::cmp::Reverse(end), branch));
+        branches.dedup();
         branches
             .chunk_by(|left, right| left.0 == right.0)
             .map(|same| (same[0].0, same.iter().map(|of| of.1).collect()))

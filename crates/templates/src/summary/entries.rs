@@ -5,7 +5,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::driver::{Entry, Outcome};
+use crate::driver::{Entry, EntryNumber, Outcome};
 use crate::summary::groups::Groups;
 use crate::summary::{EntryMerge, kind_of, request_phase};
 use dyelog_diagnostic::names::{Name, Names};
@@ -37,8 +37,8 @@ pub(super) struct Entries {
     /// What tells entries apart.
     merge: EntryMerge,
     bases: Vec<Base>,
-    /// By task and service, or by scenario and `None`; and by type.
-    numbers: FxHashMap<(u32, Option<Name>, Interaction), u32>,
+    /// By task and service, or by scenario and `None`; by type; and by the number of barriers before.
+    numbers: FxHashMap<(u32, Option<Name>, Interaction, u32), u32>,
     /// By base and requests, as [`Entries::shape`] has them.
     shapes: FxHashMap<Box<[u32]>, EntryIndex>,
     /// The sub-model's name for each name of the trace; `u32::MAX` where not asked for yet.
@@ -98,7 +98,10 @@ impl Entries {
         let scenario = toeg.operation().scenario;
         let mut own = std::mem::take(&mut self.own);
         own.clear();
-        own.extend(outcome.entries.iter().map(|entry| self.base(submodel, names, scenario, entry)));
+        own.extend((0..).zip(&outcome.entries).map(|(number, entry)| {
+            let (_, part) = outcome.part(number);
+            self.base(submodel, names, scenario, entry, part)
+        }));
         self.own = own;
         match self.merge {
             EntryMerge::None => self.by_path(submodel, outcome, requests, found),
@@ -107,15 +110,15 @@ impl Entries {
     }
 
     /// The number of an entry's base.
-    fn base(&mut self, submodel: &mut SubModel, names: &TraceNames, scenario: Name, entry: &Entry) -> u32 {
+    fn base(&mut self, submodel: &mut SubModel, names: &TraceNames, scenario: Name, entry: &Entry, part: u32) -> u32 {
         let key = match entry.task {
-            None => (scenario.0, None, entry.interaction),
-            Some(task) => (task.0, Some(entry.service), entry.interaction),
+            None => (scenario.0, None, entry.interaction, part),
+            Some(task) => (task.0, Some(entry.service), entry.interaction, part),
         };
         if let Some(&number) = self.numbers.get(&key) {
             return number;
         }
-        let base = match entry.task {
+        let mut base = match entry.task {
             None => Base {
                 digest: Digest::of(2).word(self.digest(&names.names, scenario)),
                 task: self.name(submodel, &names.names, scenario),
@@ -146,6 +149,9 @@ impl Entries {
                 }
             }
         };
+        if part > 0 {
+            base.digest = base.digest.word(10).word(u64::from(part));
+        }
         let number = u32::try_from(self.bases.len()).expect("tasks and services are counted in 32 bits");
         self.bases.push(base);
         self.numbers.insert(key, number);
@@ -160,10 +166,10 @@ impl Entries {
     fn by_path(&mut self, submodel: &mut SubModel, outcome: &Outcome, requests: &Groups, found: &mut Vec<EntryIndex>) {
         let base = |number: usize| &self.bases[self.own[number] as usize];
         let mut keys: Vec<EntryKey> = (0..self.own.len()).map(|number| base(number).digest.finish()).collect();
-        for number in 0..keys.len() {
+        for number in in_order(outcome) {
             for (place, &request) in requests.of(number).iter().enumerate() {
                 let to = outcome.requests[request as usize].to as usize;
-                if to > number && to < keys.len() {
+                if to < keys.len() && is_later(outcome, to, number) {
                     keys[to] = base(to).digest.word(5).word(place as u64).key(keys[number]).finish();
                 }
             }
@@ -182,7 +188,7 @@ impl Entries {
     ) {
         found.clear();
         found.resize(self.own.len(), EntryIndex(0));
-        for number in (0..self.own.len()).rev() {
+        for number in in_order(outcome).rev() {
             let base = &mut self.bases[self.own[number] as usize];
             if base.is_customer || (self.merge == EntryMerge::Name && base.named) {
                 found[number] = match base.plain {
@@ -202,7 +208,11 @@ impl Entries {
                 let Some(kind) = kind_of(outcome, request.to) else { continue };
                 let how = u32::from(request_phase(outcome, request)) | (kind as u32) << 4;
                 let to = request.to as usize;
-                self.children.push(if to > number { (how, found[to].0) } else { (how | BACK, self.own[to]) });
+                self.children.push(if is_later(outcome, to, number) {
+                    (how, found[to].0)
+                } else {
+                    (how | BACK, self.own[to])
+                });
             }
             self.children.sort_unstable();
             self.children.dedup();
@@ -243,6 +253,23 @@ impl Entries {
         self.shapes.insert(self.shape.as_slice().into(), entry);
         entry
     }
+}
+
+/// An operation's entries, each after those that request it: what follows a barrier comes right after what is before it.
+fn in_order(outcome: &Outcome) -> impl DoubleEndedIterator<Item = usize> + use<> {
+    let mut order: Vec<usize> = (0..outcome.entries.len()).collect();
+    if !outcome.parts.is_empty() {
+        order.sort_by_key(|number| outcome.part(*number as EntryNumber));
+    }
+    order.into_iter()
+}
+
+/// Whether an entry comes after another one in that order.
+fn is_later(outcome: &Outcome, entry: usize, other: usize) -> bool {
+    if outcome.parts.is_empty() {
+        return entry > other;
+    }
+    outcome.part(entry as EntryNumber) > outcome.part(other as EntryNumber)
 }
 
 /// Kinds are told apart by their numbers in shapes and digests.

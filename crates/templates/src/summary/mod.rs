@@ -29,7 +29,7 @@ use dyelog_lqn::submodel::{
     Branch, EntryIndex, EntryKey, Interaction, Position, RequestKind, ScenarioTotal, SubModel, common_step,
 };
 use dyelog_trace::toeg::NONE;
-use dyelog_trace::{Extent, Kind, NodeId, Toeg, TraceNames};
+use dyelog_trace::{Extent, Kind, NodeId, Operation, Toeg, TraceNames};
 
 /// Folds operations of one reader into a sub-model.
 #[derive(Debug, Default)]
@@ -161,17 +161,16 @@ impl Summary {
             {
                 let phase = if flags & THEN_NEXT_PHASE != 0 { (phase + 1).min(3) } else { phase };
                 let place = place_of(&mut self.tables, positions, node, phase);
-                *visits.at(place).get_or_insert(0.0) += seconds;
+                visits.at(place).works(seconds);
             }
-            if timed && let Some(seconds) = delay(toeg, outcome, node) {
-                let place = place_of(&mut self.tables, positions, node, phase);
-                self.tables.delay(index, place, seconds);
-                visits.at(place);
+            if flags & DELAYED != 0 {
+                match delay(toeg, outcome, node).filter(|_| timed) {
+                    Some(seconds) => visits.at(place_of(&mut self.tables, positions, node, phase)).pauses(seconds),
+                    None => self.submodel.entry_mut(index).untimed_delays += 1,
+                }
             }
             if event.pause > 0.0 {
-                let place = place_of(&mut self.tables, positions, node, phase);
-                self.tables.delay(index, place, event.pause);
-                visits.at(place);
+                visits.at(place_of(&mut self.tables, positions, node, phase)).pauses(event.pause);
             }
             if timed && let Some(seconds) = on_the_way(toeg, outcome, node) {
                 let place = place_of(&mut self.tables, positions, node, phase);
@@ -181,7 +180,7 @@ impl Summary {
         if timed && measured {
             let own = own_work(toeg, outcome, nodes);
             for &Own { phase, seconds, .. } in &own {
-                *visits.at(Place::of_phase(phase)).get_or_insert(0.0) += seconds;
+                visits.at(Place::of_phase(phase)).works(seconds);
             }
             let keys = |other: EntryNumber| (found[other as usize], self.submodel.entry(found[other as usize]).key);
             let visit = Visit { toeg, outcome, entry: number as EntryNumber, nodes, requests, own: &own };
@@ -204,8 +203,11 @@ impl Summary {
             visits.at(place);
             made.push((place, kind, found[request.to as usize]));
         }
-        for &(place, seconds) in &visits.list {
-            self.tables.visit(index, place, seconds);
+        for visited in &visits.list {
+            self.tables.visit(index, visited.place, visited.exclusive);
+            if let Some(seconds) = visited.paused {
+                self.tables.delay(index, visited.place, seconds);
+            }
         }
         made.sort_unstable();
         for same in made.chunk_by(|left, right| left == right) {
@@ -221,7 +223,9 @@ impl Summary {
         let headless = u64::from(operation.extent == Extent::Headless);
         let failures = u64::from(outcomes::failed(toeg, toeg.root()));
         let mut one = ScenarioTotal { operations: 1, fragments, headless, failures, ..Default::default() };
-        if let Some(weight) = operation.weight {
+        if operation.weight == Some(Operation::CHOSEN) {
+            one.chosen = 1;
+        } else if let Some(weight) = operation.weight {
             one.sampled.add(weight);
         } else if operation.extent == Extent::Whole
             && is_measured(toeg)
@@ -345,15 +349,14 @@ pub(super) fn exclusive(toeg: &Toeg, outcome: &Outcome, node: NodeId) -> Option<
 }
 
 /// The time up to a node of which a template says that it passes without work: since the node before in its thread, or else in its task,
-/// that is of the same visit.
-pub(super) fn delay(toeg: &Toeg, outcome: &Outcome, node: NodeId) -> Option<f64> {
-    if outcome.flags[node as usize] & DELAYED == 0 {
-        return None;
-    }
+/// that is of the same visit. What that node works and pauses by its own account is no part of it.
+fn delay(toeg: &Toeg, outcome: &Outcome, node: NodeId) -> Option<f64> {
     let owner = |node: NodeId| outcome.owner.get(node as usize).copied();
     let before = [toeg.previous_in_thread(node), toeg.previous_in_task(node)];
     let before = before.into_iter().find(|before| *before != NONE && owner(*before) == owner(node))?;
-    let seconds = toeg.event(node).time - toeg.event(before).time;
+    let before = toeg.event(before);
+    let counted = [before.cpu, before.pause].into_iter().filter(|seconds| *seconds > 0.0).sum::<f64>();
+    let seconds = toeg.event(node).time - before.time - counted;
     (!seconds.is_nan()).then(|| seconds.max(0.0))
 }
 
@@ -392,9 +395,29 @@ pub(super) fn own_pieces(
 /// The positions at which one invocation worked, and how long where that is known.
 #[derive(Debug, Default)]
 struct Visits {
-    list: Vec<(Place, Option<f64>)>,
+    list: Vec<Visited>,
     /// Where a position stands in the list, once there are many.
     places: FxHashMap<Place, usize>,
+}
+
+/// What one invocation did at a position.
+#[derive(Debug)]
+struct Visited {
+    place: Place,
+    /// For how long it worked, where that is known, seconds.
+    exclusive: Option<f64>,
+    /// For how long it paused, if it did, seconds.
+    paused: Option<f64>,
+}
+
+impl Visited {
+    fn works(&mut self, seconds: f64) {
+        *self.exclusive.get_or_insert(0.0) += seconds;
+    }
+
+    fn pauses(&mut self, seconds: f64) {
+        *self.paused.get_or_insert(0.0) += seconds;
+    }
 }
 
 impl Visits {
@@ -403,13 +426,13 @@ impl Visits {
         self.places.clear();
     }
 
-    fn at(&mut self, position: Place) -> &mut Option<f64> {
+    fn at(&mut self, position: Place) -> &mut Visited {
         const FEW: usize = 8;
         let place = if self.list.len() <= FEW {
-            self.list.iter().position(|(other, _)| *other == position)
+            self.list.iter().position(|visited| visited.place == position)
         } else {
             if self.places.is_empty() {
-                self.places = self.list.iter().enumerate().map(|(place, (other, _))| (*other, place)).collect();
+                self.places = self.list.iter().enumerate().map(|(number, visited)| (visited.place, number)).collect();
             }
             self.places.get(&position).copied()
         };
@@ -417,9 +440,9 @@ impl Visits {
             if !self.places.is_empty() {
                 self.places.insert(position, self.list.len());
             }
-            self.list.push((position, None));
+            self.list.push(Visited { place: position, exclusive: None, paused: None });
             self.list.len() - 1
         });
-        &mut self.list[place].1
+        &mut self.list[place]
     }
 }

@@ -391,7 +391,10 @@ fn target<'a>(rest: &'a str, scenario: Word<'a>) -> Parsed<'a, u32> {
     let at = separator(rest, b'(', &["expected `(`, the scenario and the thread that is forked or joined", SHAPE])?;
     let (rest, found) = name(at)?;
     if found != scenario && found.text() != scenario.text() {
-        return slip(at, &["this names another scenario", "a fork or join stays within its scenario"]);
+        return slip(
+            at,
+            &["this names another scenario", "a fork or join stays within its scenario: write `Fk(scenario,thread)`"],
+        );
     }
     let (rest, thread) = number(comma(rest)?)?;
     Ok((separator(rest, b')', &["expected `)`", SHAPE])?, thread))

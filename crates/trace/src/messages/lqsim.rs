@@ -7,9 +7,10 @@
 //!
 //! What the format lacks is found so. Times have six significant digits, so that the order is that of the lines. A reception names
 //! the sender's entry and the printed time of sending, and no number; a message without a reply (`SNR`) has no reception at all: it
-//! is received when a free task of its addressee begins its entry without another message. A reply names entries alone, and a worker whose processor is
-//! busy receives it later than it was sent. So a worker keeps whose request it works on, wherever this came through, and another what it waits for. A customer's cycle begins with its first phase or activity.
-//! Ends of parallel branches are not told apart from their joins, so that branches count as work of the task one after another.
+//! is received when a free task of its addressee begins its entry without another message. A reply names entries alone, and a worker
+//! whose processor is busy receives it later than it was sent. So each worker keeps two calls: the one that it serves, even where others
+//! forwarded it, and the one whose reply it waits for. A customer's cycle begins with its first phase or activity. Ends of parallel
+//! branches look like their joins, so that branches count as work of the task one after another.
 
 use std::collections::VecDeque;
 use std::io::Read;
@@ -40,10 +41,8 @@ pub struct Lqsim<R> {
 #[derive(Default)]
 struct State {
     instances: FxHashMap<u64, Instance>,
-    /// Calls that were not received yet, by their ends and the printed time.
-    asked: FxHashMap<u64, VecDeque<u64>>,
-    /// The same of requests that were passed on: the message, and the call that it is of.
-    passed_on: FxHashMap<u64, VecDeque<(u64, Option<u64>)>>,
+    /// Requests that were not received yet, by their ends and the printed time: the message, and the call that it is of.
+    underway: FxHashMap<u64, VecDeque<(u64, Option<u64>)>>,
     /// Sendings without reply that were not received yet, by addressee's task and entry.
     unanswered: FxHashMap<u64, VecDeque<u64>>,
     next: u64,
@@ -230,6 +229,16 @@ impl State {
         digest_of(&[kind, &self.next.to_string()])
     }
 
+    /// Takes the request that was sent first between two ends.
+    fn first_underway(&mut self, ends: u64) -> Option<(u64, Option<u64>)> {
+        let queue = self.underway.get_mut(&ends)?;
+        let first = queue.pop_front();
+        if queue.is_empty() {
+            self.underway.remove(&ends);
+        }
+        first
+    }
+
     /// Takes in what an entry sends or receives; `None` where that is cut short.
     fn message(&mut self, key: u64, words: &Words<'_>, entry: &str, text: &str, names: &mut TraceNames) -> Option<()> {
         let task = self.instance(key).task;
@@ -240,7 +249,7 @@ impl State {
             let ends = digest_of(&["request", words.task, entry, to.0, to.1, words.stamp]);
             let call = self.fresh("request");
             self.instance(key).waits = Some(call);
-            self.asked.entry(ends).or_default().push_back(call);
+            self.underway.entry(ends).or_default().push_back((call, Some(call)));
             self.out.push_back(half(false, names.names.intern(to.1), call));
         } else if let Some(to) = text.strip_prefix("Sending SNR to task ") {
             let to = address(to)?;
@@ -253,7 +262,7 @@ impl State {
             self.instance(key).sent = true;
             let ends = digest_of(&["forward", words.task, entry, to.0, to.1, words.stamp]);
             let (id, call) = (self.fresh("forward"), self.root(key).serves);
-            self.passed_on.entry(ends).or_default().push_back((id, call));
+            self.underway.entry(ends).or_default().push_back((id, call));
             self.out.push_back(half(false, names.names.intern(to.1), id));
         } else if let Some(rest) = text.strip_prefix("Received msg from task ") {
             let (from, rest) = rest.split_once(" (t=")?;
@@ -265,15 +274,9 @@ impl State {
             let from = address(from)?;
             self.instance(key).ready = false;
             let ends = digest_of(&[kind, from.0, from.1, words.task, entry, stamp]);
-            let (id, call) = if kind == "request" {
-                let call = first_of(&mut self.asked, ends);
-                (call, call)
-            } else {
-                first_of(&mut self.passed_on, ends).map_or((None, None), |(id, call)| (Some(id), call))
-            };
-            self.root(key).serves = call;
             // Of what was sent before the trace begins nothing else is known.
-            let id = id.unwrap_or(ends);
+            let (id, call) = self.first_underway(ends).unwrap_or((ends, None));
+            self.root(key).serves = call;
             self.out.push_back(half(true, names.names.intern(entry), id));
         } else if let Some(to) = text.strip_prefix("Reply sent to task ") {
             let to = address(to)?;
@@ -324,16 +327,6 @@ impl State {
 /// The identifier of the reply to a call.
 fn reply_to(call: u64) -> u64 {
     digest_of(&["reply", &call.to_string()])
-}
-
-/// Takes what was put first under a key.
-fn first_of<T>(queues: &mut FxHashMap<u64, VecDeque<T>>, key: u64) -> Option<T> {
-    let queue = queues.get_mut(&key)?;
-    let first = queue.pop_front();
-    if queue.is_empty() {
-        queues.remove(&key);
-    }
-    first
 }
 
 /// `server1, entry entry1`.

@@ -6,7 +6,7 @@ use std::vec::IntoIter;
 
 use super::schema::Physical;
 use super::thrift::{Struct, structure};
-use super::{Datum, Malformed, values};
+use super::{Datum, Malformed, Part, values};
 
 /// No page may hold more values.
 const MOST_VALUES: usize = 1 << 24;
@@ -40,19 +40,27 @@ enum Held {
     Places(IntoIter<u32>),
 }
 
+/// Where a column lies in its file, by what the row group says of it.
+pub(super) fn place(chunk: &Struct<'_>) -> Result<Range<u64>, Malformed> {
+    if chunk.get(1).is_some() {
+        return Err(Malformed("a column lies in another file"));
+    }
+    let meta = chunk.inner(3).ok_or(Malformed("a column is not described"))?;
+    let data = meta.size(9)? as u64;
+    let first = meta.int(11).and_then(|at| u64::try_from(at).ok()).filter(|at| *at > 0 && *at < data);
+    let begin = first.unwrap_or(data);
+    Ok(begin..begin.checked_add(meta.size(7)? as u64).ok_or(Malformed::SHORT)?)
+}
+
 impl<'f> Column<'f> {
     /// A column by what the row group says of it.
-    pub fn open(file: &'f [u8], chunk: &Struct<'_>, physical: Physical, levels: [u8; 2]) -> Result<Self, Malformed> {
-        if chunk.get(1).is_some() {
-            return Err(Malformed("a column lies in another file"));
-        }
+    pub fn open(part: Part<'f>, chunk: &Struct<'_>, physical: Physical, levels: [u8; 2]) -> Result<Self, Malformed> {
+        let place = place(chunk)?;
+        let within = |at: u64| usize::try_from(at.checked_sub(part.begin)?).ok().filter(|at| *at <= part.bytes.len());
+        let (begin, end) = within(place.start).zip(within(place.end)).ok_or(Malformed::SHORT)?;
         let meta = chunk.inner(3).ok_or(Malformed("a column is not described"))?;
-        let data = meta.size(9)?;
-        let first = meta.int(11).and_then(|at| usize::try_from(at).ok()).filter(|at| *at > 0 && *at < data);
-        let begin = first.unwrap_or(data);
-        let end = begin.checked_add(meta.size(7)?).filter(|end| *end <= file.len()).ok_or(Malformed::SHORT)?;
         Ok(Self {
-            file,
+            file: part.bytes,
             physical,
             levels,
             codec: meta.int(4).unwrap_or(0),

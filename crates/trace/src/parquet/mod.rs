@@ -1,6 +1,6 @@
-//! Parquet files: columns, row groups, pages, read from memory.
+//! Parquet files: columns, row groups, pages.
 //!
-//! Whatever is read of a file is checked before it is used. What is packed is unpacked a page at a time.
+//! Whatever is read of a file is checked before it is used. A row group is in memory, and what is packed is unpacked a page at a time.
 
 mod column;
 mod rows;
@@ -9,6 +9,7 @@ mod thrift;
 mod values;
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 pub(crate) use rows::{Node, Rows, View};
@@ -44,25 +45,38 @@ pub(crate) enum Datum {
 
 /// A file of which the columns are known.
 pub(crate) struct File<'f> {
-    bytes: &'f [u8],
     pub root: Field,
     groups: Vec<Struct<'f>>,
 }
 
+/// Bytes of a file, and where they begin in it.
+#[derive(Clone, Copy)]
+pub(crate) struct Part<'f> {
+    pub bytes: &'f [u8],
+    pub begin: u64,
+}
+
+/// How many bytes at the end of a file say where the others are that tell of it.
+pub(crate) const END: u64 = 8;
+
+/// Where the bytes lie that tell of a file of that length with these last bytes.
+pub(crate) fn footer(last: &[u8], length: u64) -> Result<Range<u64>, Malformed> {
+    let body = last.strip_suffix(MAGIC).ok_or(Malformed("it does not end as such files do: is it complete?"))?;
+    let own = body.last_chunk().map(|own| u32::from_le_bytes(*own)).ok_or(Malformed::SHORT)?;
+    let end = length.checked_sub(END).ok_or(Malformed::SHORT)?;
+    Ok(end.checked_sub(own.into()).ok_or(Malformed::SHORT)?..end)
+}
+
 impl<'f> File<'f> {
-    /// Reads what a file says about itself.
-    pub fn open(bytes: &'f [u8]) -> Result<Self, Malformed> {
-        let body = bytes.strip_suffix(MAGIC).ok_or(Malformed("it does not end as such files do: is it complete?"))?;
-        let (body, length) = body.split_last_chunk::<4>().ok_or(Malformed::SHORT)?;
-        let length = u32::from_le_bytes(*length) as usize;
-        let begin = body.len().checked_sub(length).ok_or(Malformed::SHORT)?;
-        let (footer, _) = structure(&body[begin..])?;
+    /// Reads what a file says about itself ([`footer`]).
+    pub fn open(footer: &'f [u8]) -> Result<Self, Malformed> {
+        let (footer, _) = structure(footer)?;
         let root = schema::tree(footer.list(2))?;
         let groups = footer.list(4).iter().filter_map(|group| match group {
             Value::Struct(group) => Some(group.clone()),
             _ => None,
         });
-        Ok(Self { bytes, root, groups: groups.collect() })
+        Ok(Self { root, groups: groups.collect() })
     }
 
     /// How many row groups there are.
@@ -70,8 +84,24 @@ impl<'f> File<'f> {
         self.groups.len()
     }
 
-    /// The rows of a group, with the columns that are wanted.
-    pub fn rows(&self, group: usize, wanted: fn(&[&str]) -> bool) -> Result<Rows<'_>, Malformed> {
-        Rows::open(self.bytes, &self.root, &self.groups[group], wanted)
+    /// Where a group lies in a file of that length.
+    pub fn place(&self, group: usize, length: u64) -> Range<u64> {
+        let chunks = self.groups[group].list(1).iter().filter_map(|chunk| match chunk {
+            Value::Struct(chunk) => column::place(chunk).ok(),
+            _ => None,
+        });
+        // What lies behind the end is found to be missing when it is read.
+        let within = chunks.filter(|place| place.end <= length);
+        within.reduce(|one, other| one.start.min(other.start)..one.end.max(other.end)).unwrap_or_default()
+    }
+
+    /// The rows of a group, which lies in that part, with the columns that are wanted.
+    pub fn rows<'a>(
+        &'a self,
+        group: usize,
+        part: Part<'a>,
+        wanted: fn(&[&str]) -> bool,
+    ) -> Result<Rows<'a>, Malformed> {
+        Rows::open(part, &self.root, &self.groups[group], wanted)
     }
 }

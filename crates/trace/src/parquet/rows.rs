@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::column::Column;
 use super::schema::{Field, FieldContent};
 use super::thrift::{Struct, Value};
-use super::{Datum, Malformed};
+use super::{Datum, Malformed, Part};
 
 /// No row may have more values.
 const MOST_VALUES: usize = 1 << 26;
@@ -30,13 +30,13 @@ pub(crate) struct Rows<'f> {
 
 impl<'f> Rows<'f> {
     pub(super) fn open(
-        file: &'f [u8],
+        part: Part<'f>,
         root: &'f Field,
         group: &Struct<'_>,
         wanted: fn(&[&str]) -> bool,
     ) -> Result<Self, Malformed> {
         let mut columns = Vec::new();
-        open_all(file, root, group.list(1), wanted, &mut Vec::new(), &mut columns)?;
+        open_all(part, root, group.list(1), wanted, &mut Vec::new(), &mut columns)?;
         let left = group.int(3).and_then(|rows| u64::try_from(rows).ok()).unwrap_or(0);
         if columns.iter().all(Option::is_none) {
             return Err(Malformed("it has none of the columns that are needed"));
@@ -56,7 +56,7 @@ impl<'f> Rows<'f> {
 }
 
 fn open_all<'f>(
-    file: &'f [u8],
+    part: Part<'f>,
     field: &'f Field,
     chunks: &[Value<'_>],
     wanted: fn(&[&str]) -> bool,
@@ -67,7 +67,7 @@ fn open_all<'f>(
         FieldContent::Group(fields) => {
             for field in fields {
                 path.push(&field.name);
-                open_all(file, field, chunks, wanted, path, columns)?;
+                open_all(part, field, chunks, wanted, path, columns)?;
                 path.pop();
             }
         }
@@ -75,7 +75,7 @@ fn open_all<'f>(
             let levels = [field.definition, field.repetition];
             columns.push(match chunks.get(*number) {
                 _ if !wanted(path) => None,
-                Some(Value::Struct(chunk)) => Some(Column::open(file, chunk, *physical, levels)?),
+                Some(Value::Struct(chunk)) => Some(Column::open(part, chunk, *physical, levels)?),
                 _ => return Err(Malformed("a column is missing")),
             });
         }

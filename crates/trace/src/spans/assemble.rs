@@ -12,12 +12,12 @@
 
 use std::cmp::Ordering;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use crate::spans::ids::{SpanId, TraceId};
-use crate::spans::misread;
+use crate::spans::misread::{self, UsualTimes};
 use crate::spans::model::{Messaging, Span, SpanKind, Spans};
-use crate::spans::restore::restore;
+use crate::spans::restore::{self, Callers, restore};
 use crate::{ReadReport, codes};
 use dyelog_diagnostic::Diagnostic;
 use dyelog_diagnostic::names::{Name, Names};
@@ -31,15 +31,13 @@ const MOST_HALVES: usize = 8;
 /// The name of a service that a span does not tell.
 pub const UNKNOWN_SERVICE: &str = "unknown_service";
 
-/// The spans of one input, as forests.
-#[derive(Debug)]
+/// The spans of one input, or of some of its traces, as forests.
+#[derive(Debug, Default)]
 pub struct Forest {
     /// The spans; some are left out of all trees.
     pub spans: Spans,
     /// The parent of each span, or [`NOBODY`].
     pub parent: Vec<u32>,
-    /// Whether a producer's message went into a batch that another message's operation accounts for.
-    pub batched: FxHashSet<u32>,
     /// By how much spans were moved that lay where no clock can have had them, nanoseconds.
     pub moved: FxHashMap<u32, i64>,
     /// The trees, in the order of their start.
@@ -86,6 +84,17 @@ impl Work<'_> {
         self.report.count(reason, || finding(spans.place_of(&spans.spans[index as usize])));
     }
 
+    /// Takes in spans that were made up.
+    pub fn add_sorted(&mut self, mut added: Vec<u32>) {
+        if added.is_empty() {
+            return;
+        }
+        let mut sorted = std::mem::take(&mut self.sorted);
+        sorted.append(&mut added);
+        sorted.sort_by(|a, b| self.spans.compare(self.names, self.span(*a), self.span(*b)));
+        self.sorted = sorted;
+    }
+
     /// The spans of that trace and identifier, as positions in `sorted`.
     fn named(&self, trace: TraceId, id: SpanId) -> std::ops::Range<usize> {
         let key = |index: &u32| (self.span(*index).trace, self.span(*index).id);
@@ -95,30 +104,141 @@ impl Work<'_> {
     }
 }
 
-/// Builds the trees; with `corrects_times`, of spans whose times can be.
-pub fn assemble(names: &mut Names, spans: Spans, corrects_times: bool, report: &mut ReadReport) -> Forest {
-    let mut work = Work { names, report, spans, parent: Vec::new(), sorted: Vec::new() };
-    name_services(&mut work);
-    sort(&mut work);
-    remove_duplicates(&mut work);
-    work.parent = vec![NOBODY; work.spans.spans.len()];
-    find_parents(&mut work);
-    let batched = follow_links(&mut work);
-    let moved = if corrects_times { misread::put_right(&mut work) } else { FxHashMap::default() };
-    restore(&mut work);
-    build_forest(work, batched, moved)
+/// Spans of which each knows its parent.
+#[derive(Debug, Default)]
+pub(super) struct Linked {
+    /// The spans; some are left out.
+    pub spans: Spans,
+    /// The parent of each, or [`NOBODY`].
+    pub parent: Vec<u32>,
+    /// Those that are not left out, in the order of [`Spans::compare`].
+    pub sorted: Vec<u32>,
+    /// By how much spans were moved that lay where no clock can have had them, nanoseconds.
+    pub moved: FxHashMap<u32, i64>,
 }
 
-fn name_services(work: &mut Work<'_>) {
-    let nameless = work.spans.spans.iter().filter(|span| !span.service.is_some()).count();
-    if nameless == 0 {
+impl Linked {
+    /// Works on them, and lets the work say what is odd.
+    pub fn work<R>(&mut self, names: &mut Names, report: &mut ReadReport, work: impl FnOnce(&mut Work<'_>) -> R) -> R {
+        let [parent, sorted] = [&mut self.parent, &mut self.sorted].map(std::mem::take);
+        let mut own = Work { names, report, spans: std::mem::take(&mut self.spans), parent, sorted };
+        let result = work(&mut own);
+        (self.spans, self.parent, self.sorted) = (own.spans, own.parent, own.sorted);
+        result
+    }
+}
+
+/// What the steps say, each by itself: what is said first does not depend on how many spans each step gets at once.
+#[derive(Debug, Default)]
+pub(super) struct Findings {
+    duplicates: ReadReport,
+    links: ReadReport,
+    times: ReadReport,
+    lost: ReadReport,
+    rootless: ReadReport,
+    circles: ReadReport,
+}
+
+impl Findings {
+    /// All of it, in the order of the steps.
+    pub fn merge_into(self, report: &mut ReadReport) {
+        for step in [self.duplicates, self.links, self.times, self.lost, self.rootless, self.circles] {
+            report.merge(step);
+        }
+    }
+}
+
+/// What all spans of an input tell of those whose times cannot be, and whose parents were lost.
+#[derive(Debug, Default)]
+pub(super) struct Evidence {
+    /// Whether any times are doubtful.
+    pub doubtful: bool,
+    /// Whether any parents are missing.
+    pub orphans: bool,
+    /// Whether any trace has its first span.
+    first: bool,
+    /// How spans lie and last, where times are doubtful.
+    pub times: UsualTimes,
+    /// Who calls whom, where parents are missing.
+    pub callers: Callers,
+}
+
+impl Evidence {
+    /// Looks whether anything is to be gathered.
+    pub fn look(&mut self, linked: &mut Linked, names: &mut Names, corrects_times: bool) {
+        linked.work(names, &mut ReadReport::default(), |work| {
+            self.doubtful |= corrects_times && misread::any_doubtful(work);
+            self.orphans |= restore::any_orphans(work);
+            self.first |= restore::any_first(work);
+        });
+    }
+
+    /// Whether no trace has its first span: a service may be missing that all operations begin with.
+    pub fn is_rootless(&self) -> bool {
+        self.orphans && !self.first
+    }
+
+    /// Gathers what is needed, but for what needs all of that.
+    pub fn gather(&mut self, linked: &mut Linked, names: &mut Names) {
+        linked.work(names, &mut ReadReport::default(), |work| {
+            if self.doubtful {
+                self.times.add_durations(work);
+            }
+            if self.orphans {
+                self.callers.add(work);
+            }
+        });
+    }
+
+    /// Gathers the rest.
+    pub fn gather_again(&mut self, linked: &mut Linked, names: &mut Names) {
+        linked.work(names, &mut ReadReport::default(), |work| self.times.add_distances(work));
+    }
+}
+
+/// Finds the parents of spans.
+pub(super) fn link(names: &mut Names, spans: Spans, findings: &mut Findings) -> Linked {
+    let mut linked = Linked { spans, ..Linked::default() };
+    linked.work(names, &mut findings.duplicates, |work| {
+        sort(work);
+        remove_duplicates(work);
+        work.parent = vec![NOBODY; work.spans.spans.len()];
+        find_parents(work);
+    });
+    linked.work(names, &mut findings.links, follow_links);
+    linked
+}
+
+/// Puts times right that cannot be, and gives spans their lost parents back.
+pub(super) fn mend(names: &mut Names, linked: &mut Linked, evidence: &Evidence, findings: &mut Findings) {
+    if evidence.doubtful {
+        linked.moved = linked.work(names, &mut findings.times, |work| misread::put_right(work, &evidence.times));
+    }
+    if evidence.orphans {
+        linked.work(names, &mut findings.lost, |work| restore(work, &evidence.callers));
+    }
+}
+
+/// Builds the trees; where a service is missing that all operations begin with, one of each trace.
+pub(super) fn plant(names: &mut Names, mut linked: Linked, lack_a_service: bool, findings: &mut Findings) -> Forest {
+    if lack_a_service {
+        linked.work(names, &mut findings.rootless, restore::join_rootless);
+    }
+    let Linked { spans, parent, sorted, moved } = linked;
+    build_forest(Work { names, report: &mut findings.circles, spans, parent, sorted }, moved)
+}
+
+/// Names the service of spans that do not tell it.
+pub(super) fn name_services(names: &mut Names, spans: &mut Spans, report: &mut ReadReport) {
+    if spans.spans.iter().all(|span| span.service.is_some()) {
         return;
     }
-    let unknown = work.names.intern(UNKNOWN_SERVICE);
-    for index in 0..work.spans.spans.len() {
-        if !work.spans.spans[index].service.is_some() {
-            work.spans.spans[index].service = unknown;
-            work.count("span without a service", index as u32, |place| {
+    let unknown = names.intern(UNKNOWN_SERVICE);
+    for index in 0..spans.spans.len() {
+        if !spans.spans[index].service.is_some() {
+            spans.spans[index].service = unknown;
+            report.count("span without a service", || {
+                let place = spans.place_of(&spans.spans[index]);
                 Diagnostic::warning(codes::NO_SERVICE, place, "it is not told which service recorded this span")
                     .with_note(format!("its service is taken as `{UNKNOWN_SERVICE}`"))
                     .with_hint("set `service.name` in the resource (OTLP) or `serviceName` in the process (Jaeger)")
@@ -248,10 +368,12 @@ fn of_kind(work: &Work<'_>, index: u32, candidates: &[u32], kind: SpanKind) -> O
     of_kind[..before].iter().rev().find(other).or_else(|| of_kind.iter().find(other)).copied()
 }
 
-/// Joins consumers to the producers that they are linked to. Gives the producers whose messages came in a batch with one
-/// that is joined.
-fn follow_links(work: &mut Work<'_>) -> FxHashSet<u32> {
-    let mut batched = FxHashSet::default();
+/// Joins consumers to the producers that they are linked to.
+///
+/// Of a batch, the consumer belongs to the operation of the earliest message. Each other message is a call of the same operation, by its own
+/// producer, which takes no time: all calls together take what was recorded.
+fn follow_links(work: &mut Work<'_>) {
+    let mut added = Vec::new();
     for at in 0..work.sorted.len() {
         let index = work.sorted[at];
         let span = *work.span(index);
@@ -284,8 +406,9 @@ fn follow_links(work: &mut Work<'_>) -> FxHashSet<u32> {
             .collect();
         let parent = work.parent[index as usize];
         let by_parent = parent != NOBODY && sends(parent);
-        senders
-            .sort_unstable_by_key(|sender| (work.span(*sender).start, work.span(*sender).trace, work.span(*sender).id));
+        senders.sort_unstable_by_key(|sender| {
+            (work.span(*sender).start, work.span(*sender).trace, work.span(*sender).id, *sender)
+        });
         senders.dedup();
         let cause = if by_parent { Some(parent) } else { senders.first().copied() };
         let Some(cause) = cause else {
@@ -303,7 +426,7 @@ fn follow_links(work: &mut Work<'_>) -> FxHashSet<u32> {
         let span = &mut work.spans.spans[index as usize];
         (span.follows, span.remote) = (true, true);
         for other in senders.into_iter().filter(|sender| *sender != cause) {
-            batched.insert(other);
+            added.push(message_of_batch(work, index, other));
             work.count("message that came in a batch", other, |place| {
                 Diagnostic::new(
                     dyelog_diagnostic::Severity::Note,
@@ -311,15 +434,26 @@ fn follow_links(work: &mut Work<'_>) -> FxHashSet<u32> {
                     place,
                     "this message was worked on together with an earlier one",
                 )
-                .with_note("the work belongs to the operation of the earliest message of the batch")
+                .with_note("it counts as a message of its own; the work of all lies in the operation of the earliest one of the batch")
             });
         }
     }
-    batched
+    work.add_sorted(added);
+}
+
+/// The work on a message that a consumer does together with an earlier one, below the span that sent it.
+fn message_of_batch(work: &mut Work<'_>, consumer: u32, sender: u32) -> u32 {
+    let (own, sent) = (*work.span(consumer), *work.span(sender));
+    let cpu = if own.cpu.is_nan() { f64::NAN } else { 0.0 };
+    let span = Span { trace: sent.trace, parent: sent.id, end: own.start, cpu, links: 0, weight: f64::NAN, ..own };
+    let index = work.spans.spans.len() as u32;
+    work.spans.spans.push(span);
+    work.parent.push(sender);
+    index
 }
 
 /// Lays out the trees.
-fn build_forest(mut work: Work<'_>, batched: FxHashSet<u32>, moved: FxHashMap<u32, i64>) -> Forest {
+fn build_forest(mut work: Work<'_>, moved: FxHashMap<u32, i64>) -> Forest {
     let mut by_parent = std::mem::take(&mut work.sorted);
     let mut position = vec![0_u32; work.spans.spans.len()];
     for (at, index) in by_parent.iter().enumerate() {
@@ -387,7 +521,7 @@ fn build_forest(mut work: Work<'_>, batched: FxHashSet<u32>, moved: FxHashMap<u3
         });
     }
     let trees = number(&work, roots);
-    Forest { spans: work.spans, parent: work.parent, batched, moved, trees, order: spans_of }
+    Forest { spans: work.spans, parent: work.parent, moved, trees, order: spans_of }
 }
 
 /// Puts the trees in order and numbers those of each trace.

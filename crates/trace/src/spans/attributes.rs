@@ -111,6 +111,9 @@ pub fn meaning(key: &str) -> Meaning {
         "sampler.param" => Meaning::Sampling(sampling::Key::Parameter),
         "X-SampleRatio" => Meaning::Sampling(sampling::Key::Ratio),
         "sampleRate" | "SampleRate" => Meaning::Sampling(sampling::Key::Rate),
+        "tailsampling.policy" | "tailsampling.composite_policy" | "sampling.policy" | "sampling.rule" => {
+            Meaning::Sampling(sampling::Key::Policy)
+        }
         _ => cpu(key)
             .or_else(|| placement::key(key).map(Meaning::Placement))
             .or_else(|| outcome::key(key).map(Meaning::Outcome))

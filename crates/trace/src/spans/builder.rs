@@ -11,6 +11,8 @@ use crate::spans::ids::SpanId;
 use crate::spans::json::{Scalar, ScalarInto, Shape};
 use crate::spans::model::{Recorder, Span, SpanKind, Spans};
 use crate::spans::pieces::Times;
+use crate::spans::sampling;
+use crate::spans::store::Scratch;
 use crate::{ReadReport, codes};
 use dyelog_diagnostic::names::{Name, Names};
 use dyelog_diagnostic::{Diagnostic, Place};
@@ -69,13 +71,33 @@ pub struct Builder<'a> {
     pub(crate) references: Vec<Reference>,
     /// Spans that wait for the table of processes of their trace, with their key in it (Jaeger).
     pub(crate) waiting: Vec<(usize, Name)>,
+    /// How many tables of processes were read, and may be referred to (Jaeger).
+    pub(crate) open_tables: usize,
+    /// Whether spans may be handed on before their document ends.
+    pub(crate) within: bool,
     /// The times of spans that may come in pieces, span by span (Zipkin).
     pub(crate) pieces: Vec<Times>,
     /// How the columns of a table are read, where it is said.
     pub(crate) table: Option<Arc<TableMapping>>,
     /// What the input holds besides or instead of spans.
     pub foreign: Option<&'static str>,
+    /// What makes room on disk, where there is any.
+    pub(crate) scratch: Option<Scratch>,
+    /// How many threads may read.
+    pub(crate) threads: usize,
+    /// Whether parts are handed on with names of their own, which nobody needs afterwards.
+    pub(crate) passes_on: bool,
+    /// Takes spans before the input ends.
+    pub(crate) outlet: Option<Outlet<'a>>,
+    /// How many it took.
+    handed_on: usize,
 }
+
+/// Takes spans that nothing changes any more.
+pub(crate) type Outlet<'a> = Box<dyn FnMut(Spans, &mut Names) + 'a>;
+
+/// So many spans are handed on at once, at least.
+const PART: usize = 1 << 14;
 
 impl<'a> Builder<'a> {
     /// Nothing read so far.
@@ -85,12 +107,16 @@ impl<'a> Builder<'a> {
 
     /// Nothing read so far; keeps what is wanted.
     pub fn keeping(file: &str, names: &'a mut Names, wanted: &Arc<Wanted>) -> Self {
+        Self::of_part(&file.into(), names, wanted)
+    }
+
+    /// Nothing read so far of a part of an input that others read as well.
+    pub(crate) fn of_part(file: &Arc<str>, names: &'a mut Names, wanted: &Arc<Wanted>) -> Self {
         let keeping = |keys| Attributes::keeping(wanted.spans.then(|| Keeping::new(keys)));
-        let file: Arc<str> = file.into();
         Self {
-            file: Arc::clone(&file),
+            file: Arc::clone(file),
             names,
-            spans: Spans { files: vec![Arc::clone(&file)], kept: wanted.spans.then(Box::default), ..Spans::default() },
+            spans: Spans { files: vec![Arc::clone(file)], kept: wanted.spans.then(Box::default), ..Spans::default() },
             report: ReadReport::default(),
             scalar: Scalar::default(),
             resource: keeping(&wanted.resources),
@@ -100,9 +126,61 @@ impl<'a> Builder<'a> {
             wanted: Arc::clone(wanted),
             references: Vec::new(),
             waiting: Vec::new(),
+            open_tables: 0,
+            within: false,
             pieces: Vec::new(),
             table: None,
             foreign: None,
+            scratch: None,
+            threads: 1,
+            passes_on: false,
+            outlet: None,
+            handed_on: 0,
+        }
+    }
+
+    /// How many spans were read so far.
+    pub fn count(&self) -> usize {
+        self.handed_on + self.spans.spans.len()
+    }
+
+    /// Hands on the spans so far where they are many. Nothing may refer to them any more.
+    pub fn hand_on(&mut self) {
+        if self.spans.spans.len() < PART || self.outlet.is_none() {
+            return;
+        }
+        let next = Spans {
+            files: self.spans.files.clone(),
+            kept: self.spans.kept.is_some().then(Box::default),
+            ..Spans::default()
+        };
+        let part = std::mem::replace(&mut self.spans, next);
+        self.hand_on_read(part);
+    }
+
+    /// The same in the middle of a document, where that may be.
+    pub(crate) fn hand_on_within(&mut self) {
+        if self.within && self.waiting.is_empty() && self.open_tables == 0 {
+            self.hand_on();
+        }
+    }
+
+    /// Hands on spans of this input that were read elsewhere.
+    pub(crate) fn hand_on_read(&mut self, part: Spans) {
+        match &mut self.outlet {
+            Some(outlet) => {
+                self.handed_on += part.spans.len();
+                outlet(part, self.names);
+            }
+            None => self.spans.append(part),
+        }
+    }
+
+    /// Hands on spans of this input that were read elsewhere, with names of their own.
+    pub(crate) fn pass_on(&mut self, part: Spans, names: &mut Names) {
+        self.handed_on += part.spans.len();
+        if let Some(outlet) = &mut self.outlet {
+            outlet(part, names);
         }
     }
 
@@ -232,6 +310,11 @@ impl<'a> Builder<'a> {
         });
     }
 
+    /// What of spans is kept, to be shared.
+    pub(crate) fn wanted_by(&self) -> Arc<Wanted> {
+        Arc::clone(&self.wanted)
+    }
+
     /// What of spans is kept.
     pub fn wanted(&self) -> &Wanted {
         &self.wanted
@@ -301,19 +384,26 @@ impl<'a> Builder<'a> {
         }
     }
 
+    /// Reports the attributes that were left out since the last time.
+    pub fn count_composites(&mut self) {
+        let all = [&mut self.attributes, &mut self.resource, &mut self.event].into_iter();
+        let count = all.filter_map(|it| it.keeping.as_mut()).map(|own| std::mem::take(&mut own.composite)).sum();
+        if count > 0 {
+            self.report.tally("attribute that is a list or a map", count);
+        }
+    }
+
     /// The spans and what there is to say about them.
     pub fn finish_input(mut self) -> (Spans, ReadReport, Option<&'static str>) {
+        self.count_composites();
         let [attributes, resource, event] = [self.attributes, self.resource, self.event].map(|it| it.keeping);
         if let (Some(kept), Some(attributes), Some(resource), Some(event)) =
             (&mut self.spans.kept, attributes, resource, event)
         {
-            let composite = attributes.composite + resource.composite + event.composite;
-            if composite > 0 {
-                self.report.counted.insert("attribute that is a list or a map", composite);
-            }
-            kept.seen.attributes = attributes.seen;
-            kept.seen.resources = resource.seen;
-            kept.seen.event_attributes = event.seen;
+            let seen = Arc::make_mut(&mut kept.seen);
+            seen.attributes.extend(attributes.seen);
+            seen.resources.extend(resource.seen);
+            seen.event_attributes.extend(event.seen);
         }
         (self.spans, self.report, self.foreign)
     }
@@ -358,7 +448,9 @@ impl<'a> Builder<'a> {
         span.retry |= self.attributes.outcome.retry;
         // A span's own attributes tell more than its trace state, and that more than its resource.
         let told = [self.attributes.sampling.weight(), span.weight, self.resource.sampling.weight()];
-        span.weight = told.into_iter().find(|weight| !weight.is_nan()).unwrap_or(span.weight);
+        let chosen = self.attributes.sampling.chosen || self.resource.sampling.chosen;
+        let told = told.into_iter().find(|weight| !weight.is_nan()).unwrap_or(span.weight);
+        span.weight = if chosen { sampling::CHOSEN } else { told };
         if let Some(seconds) = self.attributes.bad_cpu.take() {
             let place = self.place(span.id);
             self.report.count("CPU time that is negative", || {

@@ -31,8 +31,6 @@ pub struct TreeView {
     pub parents: Vec<u32>,
     /// The positions of the children of each, which lie side by side.
     pub children: Vec<(u32, u32)>,
-    /// Whether a span's message went into a batch that another operation accounts for.
-    pub batched: Vec<bool>,
     /// Whether there is any call below a span.
     calls_below: Vec<bool>,
     /// Whether the tree has any kinds but INTERNAL.
@@ -353,10 +351,6 @@ impl Builder<'_> {
 
     /// A call of which only the calling half is there.
     fn call_peer(&mut self, at: u32, inner: u32, scope: u32, deferred: bool) {
-        if self.tree.batched[at as usize] || self.tree.batched[inner as usize] {
-            self.item(scope, What::Activity, at);
-            return;
-        }
         let (outer, span) = (*self.tree.span(at), *self.tree.span(inner));
         self.missing.servers += 1;
         let visit = self.unrecorded_visit(at, at);

@@ -6,33 +6,49 @@ use crate::spans::model::Span;
 pub const MILLI: i64 = 1_000_000;
 
 /// From fewer spans nothing follows.
-const ENOUGH: usize = 10;
+const ENOUGH: u64 = 10;
 
 /// No clock of a program counts more than a second.
 const MOST: i64 = 1_000 * MILLI;
 
-/// The step of the clocks of a file: the greatest power of ten, in nanoseconds, that divides all of its times; 0 where nothing follows.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Grain(i64);
+/// The step of the clocks of a file so far: the greatest power of ten, in nanoseconds, that divides all of its times. What is less than a
+/// millisecond is not told apart.
+#[derive(Clone, Copy, Debug)]
+pub struct Grain {
+    step: i64,
+    spans: u64,
+}
+
+impl Default for Grain {
+    fn default() -> Self {
+        Self { step: MOST, spans: 0 }
+    }
+}
 
 impl Grain {
-    /// Of the spans of a file.
-    pub fn of(spans: &[Span]) -> Self {
-        if spans.len() < ENOUGH {
-            return Self::default();
-        }
-        let mut step = MOST;
-        for time in spans.iter().flat_map(|span| [span.start, span.end]) {
-            while time % step != 0 {
-                step /= 10;
+    /// Takes in a span.
+    pub fn add(&mut self, span: &Span) {
+        self.spans += 1;
+        for time in [span.start, span.end] {
+            while self.step >= MILLI && time % self.step != 0 {
+                self.step /= 10;
             }
         }
-        Self(step)
+    }
+
+    /// How many spans it knows.
+    pub fn spans(self) -> u64 {
+        self.spans
     }
 
     /// The step of a clock that counts milliseconds or more.
     pub fn coarse(self) -> Option<i64> {
-        (self.0 >= MILLI).then_some(self.0)
+        self.so_far().filter(|_| self.spans >= ENOUGH)
+    }
+
+    /// The same, however few the spans.
+    pub fn so_far(self) -> Option<i64> {
+        (self.step >= MILLI).then_some(self.step)
     }
 }
 
@@ -43,7 +59,9 @@ mod tests {
 
     fn of(step: i64) -> Option<i64> {
         let span = |at: i64| Span { start: at * 7 * step, end: (at * 7 + at % 4) * step, ..Span::default() };
-        Grain::of(&(1..30).map(span).collect::<Vec<_>>()).coarse()
+        let mut grain = Grain::default();
+        (1..30).for_each(|at| grain.add(&span(at)));
+        grain.coarse()
     }
 
     #[test]
@@ -52,6 +70,6 @@ mod tests {
         assert_eq!(of(MILLI), Some(MILLI));
         assert_eq!(of(10 * MILLI), Some(10 * MILLI));
         assert_eq!(of(1_000 * MILLI), Some(1_000 * MILLI));
-        assert_eq!(Grain::of(&[Span::default()]).coarse(), None);
+        assert_eq!(Grain::default().coarse(), None);
     }
 }

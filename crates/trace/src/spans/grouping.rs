@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::spans::model::Spans;
+use crate::spans::model::Span;
 use crate::{ReadReport, codes};
 use dyelog_diagnostic::names::{Name, Names};
 use dyelog_diagnostic::{Diagnostic, Place, Severity};
@@ -149,71 +149,92 @@ impl NamePattern {
     }
 }
 
-/// Gives spans the names of their groups, and tells of those that changed.
-pub(super) fn group(spans: &mut Spans, names: &mut Names, grouping: &Grouping, report: &mut ReadReport) {
-    if *grouping == Grouping::Off {
-        return;
+/// Gives spans the names of their groups.
+#[derive(Debug, Default)]
+pub(super) struct Groups {
+    grouping: Grouping,
+    /// What a name and a route become.
+    names: FxHashMap<(Name, Name), Name>,
+    changed: FxHashMap<Name, Group>,
+}
+
+impl Groups {
+    /// None yet.
+    pub fn new(grouping: &Grouping) -> Self {
+        Self { grouping: grouping.clone(), ..Self::default() }
     }
-    let mut groups: FxHashMap<(Name, Name), Name> = FxHashMap::default();
-    let mut changed: FxHashMap<Name, Group> = FxHashMap::default();
-    for span in &mut spans.spans {
-        let key = (span.name, span.route);
-        let group = *groups.entry(key).or_insert_with(|| {
-            let (name, route) = (names.text(span.name), names.text(span.route));
-            match grouped(name, route, grouping) {
-                Some(text) if text != name => {
-                    let from: Arc<str> = name.into();
-                    let group = names.intern(&text);
-                    let own = changed.entry(group).or_default();
-                    own.names += 1;
-                    own.least = Some(own.least.take().map_or(Arc::clone(&from), |least| least.min(from)));
-                    group
+
+    /// Gives spans the names of their groups.
+    pub fn name(&mut self, spans: &mut [Span], names: &mut Names) {
+        let Self { grouping, names: groups, changed } = self;
+        if *grouping == Grouping::Off {
+            return;
+        }
+        for span in spans {
+            let key = (span.name, span.route);
+            let group = *groups.entry(key).or_insert_with(|| {
+                let (name, route) = (names.text(span.name), names.text(span.route));
+                match grouped(name, route, grouping) {
+                    Some(text) if text != name => {
+                        let from: Arc<str> = name.into();
+                        let group = names.intern(&text);
+                        let own = changed.entry(group).or_default();
+                        own.names += 1;
+                        own.least = Some(own.least.take().map_or(Arc::clone(&from), |least| least.min(from)));
+                        group
+                    }
+                    _ => span.name,
                 }
-                _ => span.name,
+            });
+            if group != span.name {
+                if let Some(own) = changed.get_mut(&group) {
+                    own.spans += 1;
+                }
+                span.name = group;
             }
-        });
-        if group != span.name {
-            if let Some(own) = changed.get_mut(&group) {
-                own.spans += 1;
-            }
-            span.name = group;
         }
     }
-    let mut told: Vec<(&str, &Group)> = changed.iter().map(|(name, group)| (names.text(*name), group)).collect();
-    told.retain(|(_, group)| group.names > 1);
-    told.sort_unstable_by_key(|(name, group)| (std::cmp::Reverse(group.spans), *name));
-    let Some(first) = spans.files.first() else { return };
-    let total: u64 = told.iter().map(|(_, group)| group.spans).sum();
-    if total == 0 {
-        return;
+
+    /// Tells of those that changed.
+    pub fn report(&self, first_file: &Arc<str>, names: &Names, report: &mut ReadReport) {
+        let mut told: Vec<(&str, &Group)> =
+            self.changed.iter().map(|(name, group)| (names.text(*name), group)).collect();
+        told.retain(|(_, group)| group.names > 1);
+        told.sort_unstable_by_key(|(name, group)| (std::cmp::Reverse(group.spans), *name));
+        let total: u64 = told.iter().map(|(_, group)| group.spans).sum();
+        if total == 0 {
+            return;
+        }
+        let distinct: usize = told.iter().map(|(_, group)| group.names).sum();
+        let plural = if told.len() == 1 { "one operation" } else { &format!("{} operations", told.len()) };
+        let place = Place::File { file: Arc::clone(first_file) };
+        let mut finding = Diagnostic::new(
+            Severity::Note,
+            codes::GROUPED,
+            place,
+            format!("{distinct} names of operations with identifiers in them are {plural}"),
+        );
+        for (name, group) in told.iter().take(SHOWN) {
+            let example = group.least.as_deref().unwrap_or_default();
+            finding = finding.with_note(format!("`{name}`: {} names, such as `{example}`", group.names));
+        }
+        if told.len() > SHOWN {
+            finding = finding.with_note(format!("and {} more", told.len() - SHOWN));
+        }
+        report.kinds.insert(REASON, codes::GROUPED);
+        report.tally(REASON, total);
+        report.findings.push(
+            finding.with_hint(
+                "`--group PATTERN` groups by patterns such as `GET /user/*`; `--group none` keeps all names",
+            ),
+        );
     }
-    let distinct: usize = told.iter().map(|(_, group)| group.names).sum();
-    let plural = if told.len() == 1 { "one operation" } else { &format!("{} operations", told.len()) };
-    let place = Place::File { file: Arc::clone(first) };
-    let mut finding = Diagnostic::new(
-        Severity::Note,
-        codes::GROUPED,
-        place,
-        format!("{distinct} names of operations with identifiers in them are {plural}"),
-    );
-    for (name, group) in told.iter().take(SHOWN) {
-        let example = group.least.as_deref().unwrap_or_default();
-        finding = finding.with_note(format!("`{name}`: {} names, such as `{example}`", group.names));
-    }
-    if told.len() > SHOWN {
-        finding = finding.with_note(format!("and {} more", told.len() - SHOWN));
-    }
-    report.kinds.insert(REASON, codes::GROUPED);
-    report.tally(REASON, total);
-    report.findings.push(
-        finding.with_hint("`--group PATTERN` groups by patterns such as `GET /user/*`; `--group none` keeps all names"),
-    );
 }
 
 const REASON: &str = "span whose name has an identifier in it";
 
 /// The names that became one.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Group {
     names: usize,
     spans: u64,

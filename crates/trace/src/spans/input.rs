@@ -1,6 +1,8 @@
 //! From bytes to JSON documents: one document, several, or one a line.
 
-use std::io::{self, BufRead, BufReader, Read};
+mod blocks;
+
+use std::io::{BufRead, BufReader, Read};
 use std::sync::Arc;
 
 use serde::Deserializer;
@@ -9,16 +11,30 @@ use serde_json::error::Category;
 use crate::codes;
 use crate::read::{failed, nothing_in};
 use crate::spans::builder::Builder;
+use crate::spans::parts::{Fault, read_in_order};
+use blocks::{Block, Elements, Lines};
 use dyelog_diagnostic::{Diagnostic, Diagnostics, Place};
 
 /// An input up to this size, in bytes, is read into memory before it is parsed, which is about twice as fast; a larger one
 /// is parsed as it comes.
 const HELD: u64 = 64 << 20;
 
+/// So much is looked at of an input that can be read in blocks, in bytes: a first line that is longer is not seen to be one.
+const LOOKED_AT: u64 = 16 << 20;
+
+/// One document up to this size, in bytes, is no work for several threads.
+const SMALL: usize = 1 << 20;
+
 /// What documents mean, and what has to be remembered of them until the last one was read.
 pub trait Format: Default {
     /// Whether a document may end without its closing brackets.
     const OPEN_ENDED: bool = false;
+
+    /// The lists whose elements mean the same in several documents as in one, where that is so of documents, too.
+    const APART: Option<&'static [&'static str]> = None;
+
+    /// Whether documents mean the same each by itself, so that nothing has to be remembered of them.
+    const ALONE: bool = Self::APART.is_some();
 
     /// Reads one document into the builder.
     fn document<'de, D: Deserializer<'de>>(
@@ -29,7 +45,7 @@ pub trait Format: Default {
 
     /// How many records there are that can be used.
     fn usable(&self, builder: &Builder<'_>) -> usize {
-        builder.spans.spans.len()
+        builder.count()
     }
 
     /// Forgets what it remembers of the spans behind the first so many, which are left out.
@@ -44,22 +60,70 @@ pub trait Format: Default {
 pub fn documents<F: Format>(builder: &mut Builder<'_>, input: &mut dyn Read, strict: bool) -> Result<F, Diagnostics> {
     let mut head = Vec::new();
     let file = Arc::clone(&builder.file);
-    let whole = input.take(HELD).read_to_end(&mut head).map_err(|error| failed(&file, &error))? < HELD as usize;
+    let most = if F::APART.is_some() { LOOKED_AT } else { HELD };
+    let whole = input.take(most).read_to_end(&mut head).map_err(|error| failed(&file, &error))? < most as usize;
     let bom = if head.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
     let head = &head[bom..];
     if head.trim_ascii().is_empty() {
         return Err(nothing_in(&file).into());
     }
     if a_document_a_line::<F>(&file, head) {
-        let rest = head.chain(input);
-        return lines(builder, BufReader::new(rest), strict);
+        let mut rest = head.chain(input);
+        if !F::ALONE {
+            return lines(builder, BufReader::new(rest), strict);
+        }
+        let mut lines = Lines::new(&file, &mut rest);
+        read_in_order(builder, strict, || lines.next(), lines_of_block::<F>)?;
+        return Ok(F::default());
+    }
+    let in_blocks = !whole || builder.threads > 1 && head.len() > SMALL;
+    if let Some(names) = F::APART.filter(|_| in_blocks) {
+        let mut rest = head.chain(&mut *input);
+        if let Some(elements) = Elements::of(&file, names, head, &mut rest) {
+            return elements_apart(builder, elements, strict);
+        }
     }
     if whole {
-        follow(builder, serde_json::Deserializer::from_slice(head), strict)
+        follow(builder, serde_json::Deserializer::from_slice(head), At::default(), strict)
     } else {
         let input = BufReader::new(head.chain(input));
-        follow(builder, serde_json::Deserializer::from_reader(input), strict)
+        follow(builder, serde_json::Deserializer::from_reader(input), At::default(), strict)
     }
+}
+
+/// Reads a document block by block as long as its elements lie as the first ones do, and then as a document.
+fn elements_apart<F: Format>(
+    builder: &mut Builder<'_>,
+    mut elements: Elements<'_>,
+    strict: bool,
+) -> Result<F, Diagnostics> {
+    let otherwise = read_in_order(
+        builder,
+        strict,
+        || elements.next(),
+        |builder, block: &Block, _| {
+            let mut deserializer = serde_json::Deserializer::from_slice(&block.bytes);
+            let read = F::default().document(builder, &mut deserializer).and_then(|()| deserializer.end());
+            read.map_err(|_| Fault::Otherwise)
+        },
+    )?;
+    let (held, rest, at) = elements.rest(otherwise);
+    let file = Arc::clone(&builder.file);
+    let mut held = held;
+    rest.take(HELD).read_to_end(&mut held).map_err(|error| failed(&file, &error))?;
+    if held.len() < HELD as usize {
+        follow(builder, serde_json::Deserializer::from_slice(&held), at, strict)
+    } else {
+        let input = BufReader::new(held.chain(rest));
+        follow(builder, serde_json::Deserializer::from_reader(input), at, strict)
+    }
+}
+
+/// Where a text begins in its file: so many lines and, in its first line, so many bytes behind where the parser counts from.
+#[derive(Clone, Copy, Debug, Default)]
+struct At {
+    line: u32,
+    column: i64,
 }
 
 /// Whether the first line of the head is a document and there is another line.
@@ -79,17 +143,25 @@ fn a_document_a_line<F: Format>(file: &str, head: &[u8]) -> bool {
 fn follow<'de, F: Format, R: serde_json::de::Read<'de>>(
     builder: &mut Builder<'_>,
     mut deserializer: serde_json::Deserializer<R>,
+    at: At,
     strict: bool,
 ) -> Result<F, Diagnostics> {
     let mut format = F::default();
+    // What is handed on of a document is used, even where the document is cut off.
+    builder.within = true;
     while deserializer.end().is_err() {
-        let Err(error) = format.document(builder, &mut deserializer) else { continue };
+        let Err(error) = format.document(builder, &mut deserializer) else {
+            if F::ALONE {
+                builder.hand_on();
+            }
+            continue;
+        };
         if F::OPEN_ENDED && error.classify() == Category::Eof && format.usable(builder) > 0 {
             break;
         }
         let read = builder.report.records;
         builder.ends_early();
-        let finding = syntax(&builder.file, &error, 0).with_note(format!("{read} spans were read before"));
+        let finding = syntax(&builder.file, &error, at).with_note(format!("{read} spans were read before"));
         let used = format.usable(builder);
         if strict || error.classify() != Category::Eof || used == 0 {
             return Err(finding.into());
@@ -106,43 +178,69 @@ fn follow<'de, F: Format, R: serde_json::de::Read<'de>>(
 
 fn lines<F: Format>(builder: &mut Builder<'_>, mut input: impl BufRead, strict: bool) -> Result<F, Diagnostics> {
     let mut format = F::default();
-    let mut line = Vec::new();
-    let mut number = 0;
-    loop {
-        line.clear();
-        number += 1;
-        let length = input.read_until(b'\n', &mut line).map_err(|error: io::Error| failed(&builder.file, &error))?;
-        if length == 0 {
-            return Ok(format);
+    let mut bytes = Vec::new();
+    for number in 0.. {
+        bytes.clear();
+        if input.read_until(b'\n', &mut bytes).map_err(|error| failed(&builder.file, &error))? == 0 {
+            break;
         }
-        if line.trim_ascii().is_empty() {
-            continue;
-        }
-        let before = (builder.spans.spans.len(), builder.spans.links.len());
-        let mut deserializer = serde_json::Deserializer::from_slice(&line);
-        let read = format.document(builder, &mut deserializer).and_then(|()| deserializer.end());
-        if let Err(error) = read {
-            builder.truncate(before);
-            format.truncate(before.0);
-            let finding = syntax(&builder.file, &error, number - 1);
-            if strict {
-                return Err(finding.into());
-            }
-            builder.report.count("line that is not JSON", || Diagnostic {
-                severity: dyelog_diagnostic::Severity::Warning,
-                ..finding.with_note("this line was left out")
-            });
-        }
+        line(&mut format, builder, &bytes, number, strict)?;
     }
+    Ok(format)
 }
 
-/// An error of the JSON parser, at its line; `before` lines come before those that the parser counted.
-fn syntax(file: &Arc<str>, error: &serde_json::Error, before: u32) -> Diagnostic {
+fn lines_of_block<F: Format>(builder: &mut Builder<'_>, block: &Block, strict: bool) -> Result<(), Fault> {
+    let mut rest = block.bytes.as_slice();
+    for number in block.at.line.. {
+        if rest.is_empty() {
+            break;
+        }
+        let end = memchr::memchr(b'\n', rest).map_or(rest.len(), |end| end + 1);
+        let (bytes, after) = rest.split_at(end);
+        rest = after;
+        line(&mut F::default(), builder, bytes, number, strict).map_err(Fault::Fatal)?;
+    }
+    Ok(())
+}
+
+/// Reads a document that is a line, behind so many others.
+fn line<F: Format>(
+    format: &mut F,
+    builder: &mut Builder<'_>,
+    bytes: &[u8],
+    number: u32,
+    strict: bool,
+) -> Result<(), Diagnostics> {
+    if bytes.trim_ascii().is_empty() {
+        return Ok(());
+    }
+    let before = (builder.spans.spans.len(), builder.spans.links.len());
+    let mut deserializer = serde_json::Deserializer::from_slice(bytes);
+    let read = format.document(builder, &mut deserializer).and_then(|()| deserializer.end());
+    if let Err(error) = read {
+        builder.truncate(before);
+        format.truncate(before.0);
+        let finding = syntax(&builder.file, &error, At { line: number, column: 0 });
+        if strict {
+            return Err(finding.into());
+        }
+        builder.report.count("line that is not JSON", || Diagnostic {
+            severity: dyelog_diagnostic::Severity::Warning,
+            ..finding.with_note("this line was left out")
+        });
+    }
+    Ok(())
+}
+
+/// An error of the JSON parser, at its line of a file; the text that it parsed begins where `at` says.
+fn syntax(file: &Arc<str>, error: &serde_json::Error, at: At) -> Diagnostic {
     let text = error.to_string();
     // The parser's message ends with its own words for the place.
     let message = text.split(" at line ").next().unwrap_or(&text);
-    let line = u32::try_from(error.line()).unwrap_or(u32::MAX).saturating_add(before);
-    let column = u32::try_from(error.column()).unwrap_or(u32::MAX);
+    let line = u32::try_from(error.line()).unwrap_or(u32::MAX).saturating_add(at.line);
+    let behind = if error.line() == 1 { at.column } else { 0 };
+    let column = i64::try_from(error.column()).unwrap_or(i64::MAX).saturating_add(behind);
+    let column = u32::try_from(column).unwrap_or(u32::MAX);
     let place = Place::Line { file: Arc::clone(file), line, column };
     match error.classify() {
         Category::Eof => Diagnostic::error(codes::BAD_JSON, place, "the JSON ends too early").with_hint(

@@ -93,7 +93,7 @@ impl Durations {
 
 /// How spans lie and last in all of an input.
 #[derive(Debug, Default)]
-struct UsualTimes {
+pub(super) struct UsualTimes {
     durations: FxHashMap<Alike, Durations>,
     by_clocks: FxHashMap<(Alike, Clock, Clock), Apart>,
     by_name: FxHashMap<Alike, Apart>,
@@ -115,23 +115,26 @@ fn between(one: &Span, other: &Span) -> i64 {
 }
 
 impl UsualTimes {
-    fn of(work: &Work<'_>) -> Self {
-        let mut usual_times = Self::default();
+    /// Takes in how long spans last.
+    pub fn add_durations(&mut self, work: &Work<'_>) {
         for &index in &work.sorted {
             let span = work.span(index);
             if !span.endless {
-                usual_times.durations.entry(alike(span)).or_default().add(span.duration());
+                self.durations.entry(alike(span)).or_default().add(span.duration());
             }
         }
+    }
+
+    /// Takes in how they lie, once it is known how long all of them last.
+    pub fn add_distances(&mut self, work: &Work<'_>) {
         for &index in &work.sorted {
             let Some(parent) = waiting_parent(work, index) else { continue };
             let (span, parent) = (work.span(index), work.span(parent));
-            let apart = usual_times.are_apart(span, parent);
-            usual_times.by_clocks.entry((alike(span), parent.clock(), span.clock())).or_default().add(apart);
-            usual_times.by_name.entry(alike(span)).or_default().add(apart);
-            usual_times.all.add(apart);
+            let apart = self.are_apart(span, parent);
+            self.by_clocks.entry((alike(span), parent.clock(), span.clock())).or_default().add(apart);
+            self.by_name.entry(alike(span)).or_default().add(apart);
+            self.all.add(apart);
         }
-        usual_times
     }
 
     fn usual(&self, span: &Span, percent: u64) -> i64 {
@@ -178,13 +181,13 @@ fn is_doubtful(work: &Work<'_>, index: u32) -> bool {
     span.duration() > LONGEST_TIMEOUT || waiting_parent(work, index).is_some_and(far)
 }
 
+/// Whether there is any such span. Most traces have none, and cost no more than this look.
+pub(super) fn any_doubtful(work: &Work<'_>) -> bool {
+    work.sorted.iter().any(|index| is_doubtful(work, *index))
+}
+
 /// Puts right the times of single spans that cannot be. Gives by how much spans were moved.
-pub(super) fn put_right(work: &mut Work<'_>) -> FxHashMap<u32, i64> {
-    // Most traces have no such times, and cost no more than this look.
-    if !work.sorted.iter().any(|index| is_doubtful(work, *index)) {
-        return FxHashMap::default();
-    }
-    let usual_times = UsualTimes::of(work);
+pub(super) fn put_right(work: &mut Work<'_>, usual_times: &UsualTimes) -> FxHashMap<u32, i64> {
     let is_suspect = |work: &Work<'_>, index: u32| {
         let span = work.span(index);
         let misplaced =
@@ -198,8 +201,7 @@ pub(super) fn put_right(work: &mut Work<'_>) -> FxHashMap<u32, i64> {
         let end = at + work.sorted[at..].partition_point(|index| work.span(*index).trace == trace);
         if work.sorted[at..end].iter().any(|index| is_suspect(work, *index)) {
             let spans = work.sorted[at..end].to_vec();
-            Mending { usual_times: &usual_times, work, moved: &mut moved, children: FxHashMap::default() }
-                .trace(&spans);
+            Mending { usual_times, work, moved: &mut moved, children: FxHashMap::default() }.trace(&spans);
         }
         at = end;
     }

@@ -4,22 +4,26 @@
 //! each know little:
 //!
 //! 1. a reader (`formats`, a file each) streams the input into small [`model`] records;
-//! 2. [`assemble`] removes duplicates, finds parents, joins consumers to producers, puts single times right that cannot be (`misread`) and
+//! 2. `assemble` removes duplicates, finds parents, joins consumers to producers, puts single times right that cannot be (`misread`) and
 //!    lays out trees;
 //! 3. [`classify`] says of each span whether it is a visit of a service, a call, or an activity;
 //! 4. [`skew`] compares the clocks of the machines and [`call_semantics`] decides, from corrected times, which caller waits;
 //! 5. [`toeg`] emits the events.
+//!
+//! Between the first and the second step, `store` keeps spans whose operations may go on, on disk where they are many.
 //!
 //! Nothing depends on the order of the input: the same spans, shuffled, split over lines or sent twice, give the same operations.
 //!
 //! An operation's scenario is the service and the name of its first span (`frontend GET /hotels`), its run the trace
 //! identifier, with `.2` and so on for further roots in one trace; the origins of its events are span identifiers.
 
-pub mod assemble;
+mod alike;
+mod assemble;
 pub mod attributes;
 mod builder;
 pub mod call_semantics;
 pub mod classify;
+mod clocks;
 mod files;
 pub(crate) mod formats;
 mod grain;
@@ -30,6 +34,7 @@ mod json;
 mod misread;
 pub mod model;
 mod outcome;
+mod parts;
 pub(crate) mod pieces;
 mod pipeline;
 mod placement;
@@ -38,6 +43,7 @@ pub mod recording;
 mod restore;
 mod sampling;
 pub mod skew;
+mod store;
 pub mod time;
 pub mod toeg;
 mod unanswered;
@@ -45,6 +51,7 @@ mod unanswered;
 pub mod write;
 
 pub(crate) use files::SpanFiles;
+pub use files::TakeSpans;
 pub use formats::TableMapping;
 
 use std::io::Read;
@@ -57,6 +64,7 @@ use dyelog_diagnostic::Diagnostics;
 use dyelog_diagnostic::names::Names;
 pub use grouping::{Grouping, NamePattern};
 use model::Spans;
+pub use store::{Disk, Scratch, Spill};
 
 /// Reads the spans of an input and gives out the operations that they form.
 ///
@@ -76,7 +84,7 @@ pub fn read(
     let format = formats::of(format).expect("it is a format of spans");
     let mut files = SpanFiles::new(sink.wanted(), options);
     let mut report = files.read(file, format, &mut input, names)?;
-    report.merge(files.operations(names, sink));
+    report.merge(files.operations(names, sink)?);
     Ok(report)
 }
 
@@ -114,6 +122,7 @@ pub fn collect_with(
     let format = formats::of(format).expect("it is a format of spans");
     let mut builder = Builder::keeping(file, names, &Arc::new(Wanted::default()));
     builder.table.clone_from(&options.table);
+    builder.threads = options.threads.max(1);
     (format.read)(&mut builder, &mut input, options.strict)?;
     let (spans, report, _) = builder.finish_input();
     Ok((spans, report))
@@ -132,6 +141,10 @@ pub struct SpanOptions {
     pub grouping: Grouping,
     /// How the columns of tables are read, where their names do not tell it.
     pub table: Option<Arc<TableMapping>>,
+    /// Where spans go that are more than memory is to hold.
+    pub spill: Option<Spill>,
+    /// How many threads may read; 0 stands for 1.
+    pub threads: usize,
 }
 
 impl From<&ReadOptions> for SpanOptions {
@@ -141,6 +154,8 @@ impl From<&ReadOptions> for SpanOptions {
             sampling: options.sampling,
             grouping: options.grouping.clone(),
             table: options.table.clone(),
+            spill: options.spill.clone(),
+            threads: options.threads,
             ..Self::default()
         }
     }
@@ -148,6 +163,14 @@ impl From<&ReadOptions> for SpanOptions {
 
 impl Default for SpanOptions {
     fn default() -> Self {
-        Self { strict: false, correct_skew: true, sampling: None, grouping: Grouping::default(), table: None }
+        Self {
+            strict: false,
+            correct_skew: true,
+            sampling: None,
+            grouping: Grouping::default(),
+            table: None,
+            spill: None,
+            threads: 1,
+        }
     }
 }

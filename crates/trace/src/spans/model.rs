@@ -184,6 +184,11 @@ pub struct Clock {
 }
 
 impl Clock {
+    /// Whether it is known on which machine it is.
+    pub fn names_machine(self) -> bool {
+        self.host.is_some()
+    }
+
     /// How it is shown.
     pub fn label(self, names: &Names) -> String {
         if self.host.is_some() {
@@ -206,15 +211,68 @@ pub struct Spans {
     /// The links of all spans.
     pub links: Vec<Link>,
     /// The text of span identifiers that are no hexadecimal numbers.
-    pub odd_spans: FxHashMap<SpanId, Arc<str>>,
+    pub odd_spans: Arc<FxHashMap<SpanId, Arc<str>>>,
     /// The text of trace identifiers that are no hexadecimal numbers.
-    pub odd_traces: FxHashMap<TraceId, Arc<str>>,
+    pub odd_traces: Arc<FxHashMap<TraceId, Arc<str>>>,
     /// What else is kept, where anything is.
     pub kept: Option<Box<Kept>>,
 }
 
 impl Spans {
-    /// Adds the spans of other files.
+    /// No spans yet, of the same files and with the same resources.
+    pub(super) fn like(&self) -> Self {
+        Self {
+            files: self.files.clone(),
+            odd_spans: Arc::clone(&self.odd_spans),
+            odd_traces: Arc::clone(&self.odd_traces),
+            kept: self.kept.as_ref().map(|kept| Box::new(kept.like())),
+            ..Self::default()
+        }
+    }
+
+    /// Forgets all spans, but for what names and resources there are.
+    pub(super) fn clear(&mut self) {
+        self.spans.clear();
+        self.links.clear();
+        self.kept = self.kept.as_ref().map(|kept| Box::new(kept.like()));
+    }
+
+    /// Gives all names their numbers in another table, by their numbers in this one.
+    pub(super) fn rename(&mut self, numbers: &[Name]) {
+        for span in &mut self.spans {
+            for name in [
+                &mut span.service,
+                &mut span.instance,
+                &mut span.host,
+                &mut span.machine,
+                &mut span.name,
+                &mut span.route,
+                &mut span.peer,
+            ] {
+                *name = numbers[name.index()];
+            }
+        }
+        if let Some(kept) = &mut self.kept {
+            kept.rename(numbers);
+        }
+    }
+
+    /// How much memory the spans take, in bytes, but for what they share.
+    pub(super) fn bytes(&self) -> usize {
+        size_of::<Span>() * self.spans.len()
+            + size_of::<Link>() * self.links.len()
+            + self.kept.as_ref().map_or(0, |kept| kept.bytes())
+    }
+
+    /// Adds spans of the same files, and with the same resources.
+    pub(super) fn take_in(&mut self, other: &Self) {
+        let link = self.links.len() as u32;
+        self.links.extend_from_slice(&other.links);
+        let moved = |span: &Span| Span { first_link: span.first_link + link, ..*span };
+        self.spans.extend(other.spans.iter().map(moved));
+    }
+
+    /// Adds the spans of other files, or more of the last one.
     pub(super) fn append(&mut self, other: Self) {
         if self.files.is_empty() {
             *self = other;
@@ -222,8 +280,14 @@ impl Spans {
         }
         let place =
             |length: usize| u32::try_from(length).expect("fewer than 2^32 files, spans and links fit in memory");
-        let (file, link) = (place(self.files.len()), place(self.links.len()));
-        self.files.extend(other.files);
+        let link = place(self.links.len());
+        // Batches of the same files, one after the other, name them once.
+        let last = self.files.len().saturating_sub(other.files.len());
+        let are_last = self.files[last..].iter().map(Arc::as_ptr).eq(other.files.iter().map(Arc::as_ptr));
+        let file = place(if are_last { last } else { self.files.len() });
+        if !are_last {
+            self.files.extend(other.files);
+        }
         self.links.extend(other.links);
         self.spans.extend(other.spans.into_iter().map(|span| Span {
             file: span.file + file,
@@ -232,8 +296,13 @@ impl Spans {
         }));
         place(self.spans.len());
         place(self.links.len());
-        self.odd_spans.extend(other.odd_spans);
-        self.odd_traces.extend(other.odd_traces);
+        if !other.odd_spans.is_empty() && !Arc::ptr_eq(&self.odd_spans, &other.odd_spans) {
+            Arc::make_mut(&mut self.odd_spans).extend(other.odd_spans.iter().map(|(id, text)| (*id, Arc::clone(text))));
+        }
+        if !other.odd_traces.is_empty() && !Arc::ptr_eq(&self.odd_traces, &other.odd_traces) {
+            Arc::make_mut(&mut self.odd_traces)
+                .extend(other.odd_traces.iter().map(|(id, text)| (*id, Arc::clone(text))));
+        }
         if let (Some(own), Some(kept)) = (&mut self.kept, other.kept) {
             own.append(*kept);
         }
@@ -268,7 +337,7 @@ impl Spans {
     pub fn span_id(&mut self, text: &str) -> SpanId {
         let (id, odd) = SpanId::parse(text);
         if odd {
-            self.odd_spans.entry(id).or_insert_with(|| text.into());
+            Arc::make_mut(&mut self.odd_spans).entry(id).or_insert_with(|| text.into());
         }
         id
     }
@@ -277,7 +346,7 @@ impl Spans {
     pub fn trace_id(&mut self, text: &str) -> TraceId {
         let (id, odd) = TraceId::parse(text);
         if odd {
-            self.odd_traces.entry(id).or_insert_with(|| text.into());
+            Arc::make_mut(&mut self.odd_traces).entry(id).or_insert_with(|| text.into());
         }
         id
     }

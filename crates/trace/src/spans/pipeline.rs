@@ -1,5 +1,6 @@
 //! From the spans of an input to its operations.
 
+use std::io;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -7,72 +8,123 @@ use rustc_hash::FxHashMap;
 
 use crate::retained::{Kept, RecordedSpan};
 use crate::spans::SpanOptions;
-use crate::spans::assemble::{Forest, NOBODY, Tree, assemble};
+use crate::spans::alike;
+use crate::spans::assemble::{Evidence, Findings, Forest, NOBODY, Tree, link, mend, plant};
 use crate::spans::call_semantics::{Tolerance, decide_calls};
 use crate::spans::classify::{Knowledge, Learned, Missing, TreeView, classify};
 use crate::spans::grain::{Grain, MILLI};
-use crate::spans::grouping::group;
 use crate::spans::ids::SpanId;
 use crate::spans::model::{Link, Span, Spans};
 use crate::spans::plan::{CallKind, NONE, SpanPlan, What};
+use crate::spans::restore::Torn;
 use crate::spans::skew::{Observation, Skew};
-use crate::spans::time::{OUR_DAYS, unit_of};
+use crate::spans::store::{Batches, Store, Trees};
 use crate::spans::toeg::Emitter;
 use crate::spans::unanswered::{Answering, Unanswered};
 use crate::{Extent, Operation, Origins, ReadReport, Replica, Sink, SpanItem, SpanTree, TraceNames, Wanted, codes};
 use dyelog_diagnostic::names::{Name, Names};
-use dyelog_diagnostic::{Diagnostic, Place, Severity};
+use dyelog_diagnostic::{Diagnostic, Place};
 
-/// Gives out the operations that the spans form, in the order of their start.
+/// Gives out the operations that the spans form, in the order of their start; `grains` are those of the files' clocks.
+///
+/// # Errors
+/// Those of the disk, where spans are kept there.
 pub(super) fn operations(
-    mut spans: Spans,
+    store: Store,
+    grains: &[Grain],
     options: &SpanOptions,
     names: &mut TraceNames,
     sink: &mut dyn Sink,
-) -> ReadReport {
-    let mut report = ReadReport::default();
-    group(&mut spans, &mut names.names, &options.grouping, &mut report);
-    let mut grains = Vec::new();
-    for file in spans.spans.chunk_by(|one, next| one.file == next.file) {
-        look_at_times(&spans, file, &mut report);
-        let grain = Grain::of(file);
-        look_at_grain(&spans, file, grain, &mut report);
-        let number = file[0].file as usize;
-        grains.resize(grains.len().max(number + 1), Grain::default());
-        grains[number] = grain;
+    report: &mut ReadReport,
+) -> io::Result<()> {
+    let mut findings = Findings::default();
+    let (mut batches, mut evidence) = (Batches::default(), Evidence::default());
+    let shared = store.batches(|spans, spill| {
+        let mut linked = link(&mut names.names, spans, &mut findings);
+        evidence.look(&mut linked, &mut names.names, options.correct_skew);
+        batches.add(linked, spill)
+    })?;
+    if evidence.doubtful || evidence.orphans {
+        batches.each(&shared, |linked| evidence.gather(linked, &mut names.names))?;
     }
-    let mut forest = assemble(&mut names.names, spans, options.correct_skew, &mut report);
-    let kept = forest.spans.kept.take().map(|kept| (sink.wanted(), Arc::new(*kept)));
-    let unknown = name_unknown_peers(&forest, &mut names.names);
-    let mut tree = TreeView::default();
-    let mut plan = SpanPlan::default();
-
-    let Survey { learned, unanswered, skew } =
-        survey(&forest, &unknown, options, &mut names.names, &mut tree, &mut plan);
-    report_skew(&forest.spans.files, &skew, &names.names, &mut report);
-
-    let known = Knowledge { learned: &learned, unknown: &unknown };
-    let mut emitter = Emitter::default();
-    let mut missing = Missing::default();
-    for tree_range in &forest.trees {
-        load(&forest, tree_range, &mut tree);
-        missing.add(classify(&tree, &known, &mut plan));
-        for (item, answering) in unanswered.name(&mut plan, &tree) {
-            report_unanswered(
-                &forest.spans,
-                &tree.spans[plan.items[item as usize].span as usize],
-                answering,
-                names,
-                &mut report,
-            );
+    if evidence.doubtful {
+        batches.each(&shared, |linked| evidence.gather_again(linked, &mut names.names))?;
+    }
+    let mut torn = Torn::default();
+    if evidence.is_rootless() {
+        batches = batches.change(&shared, |linked| {
+            mend(&mut names.names, linked, &evidence, &mut findings);
+            linked.work(&mut names.names, &mut ReadReport::default(), |work| torn.add(work, &evidence.callers));
+        })?;
+    }
+    let (mut trees, mut survey) = (Trees::default(), Survey::default());
+    batches.give(&shared, |mut linked, spill| {
+        if !evidence.is_rootless() {
+            mend(&mut names.names, &mut linked, &evidence, &mut findings);
         }
-        let tolerance = tolerance(&tree, &grains);
-        decide_calls(&mut plan, &skew, tolerance);
-        let (events, start) = emitter.emit(&plan, names, tolerance);
+        let forest = plant(&mut names.names, linked, torn.lack_a_service(), &mut findings);
+        survey.add(&forest, options, &mut names.names);
+        trees.add(forest, spill)
+    })?;
+    findings.merge_into(report);
+    let survey = survey.settle(&names.names);
+    report_skew(&shared.files, &survey.skew, &names.names, report);
+    let mut giver = Giver::new(survey, grains, options, sink.wanted());
+    trees.give(shared, |forest, tree, kept| giver.give(forest, tree, kept, names, sink, report).is_continue())?;
+    giver.missing.report(report);
+    Ok(())
+}
+
+/// Makes operations of trees, with buffers that are used again.
+struct Giver<'o> {
+    survey: Survey,
+    grains: &'o [Grain],
+    options: &'o SpanOptions,
+    wanted: Arc<Wanted>,
+    emitter: Emitter,
+    missing: Missing,
+    tree: TreeView,
+    plan: SpanPlan,
+}
+
+impl<'o> Giver<'o> {
+    fn new(survey: Survey, grains: &'o [Grain], options: &'o SpanOptions, wanted: Arc<Wanted>) -> Self {
+        Self {
+            survey,
+            grains,
+            options,
+            wanted,
+            emitter: Emitter::default(),
+            missing: Missing::default(),
+            tree: TreeView::default(),
+            plan: SpanPlan::default(),
+        }
+    }
+
+    fn give(
+        &mut self,
+        forest: &Forest,
+        tree_range: &Tree,
+        kept: Option<&Arc<Kept>>,
+        names: &mut TraceNames,
+        sink: &mut dyn Sink,
+        report: &mut ReadReport,
+    ) -> ControlFlow<()> {
+        let Self { survey, grains, options, wanted, emitter, missing, tree, plan } = self;
+        let known = Knowledge { learned: &survey.learned, unknown: &survey.unknown };
+        load(forest, tree_range, tree);
+        missing.add(classify(tree, &known, plan));
+        for (item, answering) in survey.unanswered.name(plan, tree) {
+            let client = &tree.spans[plan.items[item as usize].span as usize];
+            report_unanswered(&forest.spans, client, answering, names, report);
+        }
+        let tolerance = tolerance(tree, grains);
+        decide_calls(plan, &survey.skew, tolerance);
+        let (events, start) = emitter.emit(plan, names, tolerance);
         let weight = tree.spans[0].weight;
         let operation = Operation {
-            scenario: scenario(&plan, &mut names.names),
-            run: run(&forest, tree_range, &tree),
+            scenario: scenario(plan, &mut names.names),
+            run: run(forest, tree_range, tree),
             file: Arc::clone(forest.spans.file_of(&tree.spans[0])),
             line: 0,
             start: Some(start),
@@ -89,68 +141,12 @@ pub(super) fn operations(
         };
         report.operations += 1;
         report.events += operation.events.len() as u64;
-        if let Some((wanted, kept)) = &kept {
+        if let Some(kept) = kept {
             let shifts = plan.shifts(&tree.parents);
-            sink.spans(names, recorded(&forest, tree_range, &tree, &operation, &shifts, wanted, kept));
+            sink.spans(names, recorded(forest, tree_range, tree, &operation, &shifts, wanted, kept));
         }
-        if sink.operation(names, operation) == ControlFlow::Break(()) {
-            break;
-        }
+        sink.operation(names, operation)
     }
-    missing.report(&mut report);
-    report
-}
-
-/// Counts spans of a file whose times are in another unit than the format has: those that lie far from our days, and a thousand, a million or
-/// a thousand million times as late within them, or that lie beyond them. Where times are not those of a calendar nothing is said.
-fn look_at_times(all: &Spans, spans: &[Span], report: &mut ReadReport) {
-    let late = |start: i64| start >= OUR_DAYS.end;
-    let scale = |start: i64| unit_of(start as f64).filter(|unit| *unit != 1);
-    let Some(least) = spans.iter().map(|span| span.start).min() else { return };
-    // Times from the start of a program begin near zero.
-    if scale(least).is_none() && least < OUR_DAYS.start {
-        return;
-    }
-    for span in spans {
-        let found = match scale(span.start) {
-            Some(scale) => {
-                let year = 1970.0 + span.start as f64 * scale as f64 / 1e9 / 31_556_952.0;
-                format!("{scale} times too small: it begins in {} if they are in another unit", year.floor())
-            }
-            None if late(span.start) => "too large, by a factor of 1000 or more".to_owned(),
-            None => continue,
-        };
-        report.count("span whose times are in another unit", || {
-            Diagnostic::warning(codes::OTHER_UNIT, all.place_of(span), format!("the times of this span are {found}"))
-                .with_note("they are taken as they are, so that durations are off by the same factor")
-                .with_hint("times of OTLP are nanoseconds since 1970, those of Jaeger microseconds")
-        });
-    }
-}
-
-/// Says how well durations are known where the clocks of a file count milliseconds or more, and half of the spans take no hundred of these steps.
-fn look_at_grain(all: &Spans, spans: &[Span], grain: Grain, report: &mut ReadReport) {
-    let Some(step) = grain.coarse() else { return };
-    let mut durations: Vec<i64> = spans.iter().map(Span::duration).collect();
-    let middle = durations.len() / 2;
-    let median = *durations.select_nth_unstable(middle).1;
-    if median >= 100 * step {
-        return;
-    }
-    let clocks = if step == MILLI {
-        "file whose clocks count milliseconds"
-    } else {
-        "file whose clocks count more than milliseconds"
-    };
-    report.count(clocks, || {
-        let [step, median] = [step, median].map(|time| time / MILLI);
-        let times = if step == 1 { "milliseconds".to_owned() } else { format!("multiples of {step} ms") };
-        let message = format!("all times of this trace are whole {times}, and half of its spans take {median} ms or less");
-        let place = Place::File { file: Arc::clone(all.file_of(&spans[0])) };
-        Diagnostic::new(Severity::Note, codes::COARSE_CLOCK, place, message)
-            .with_note("means of durations are true where begins and ends were read off such a clock; where durations were cut off by themselves, they are too short by half a step")
-            .with_note("of calls within a step no clock tells which came first: a client that may have waited counts as one that waits")
-    });
 }
 
 fn item(span: &Span, id: Arc<str>, names: &Names) -> SpanItem {
@@ -257,11 +253,9 @@ fn load(forest: &Forest, tree_range: &Tree, tree: &mut TreeView) {
     let order = &forest.order[tree_range.first..tree_range.end];
     tree.spans.clear();
     tree.parents.clear();
-    tree.batched.clear();
     let mut parent = 0;
     for (at, &index) in order.iter().enumerate() {
         tree.spans.push(forest.spans.spans[index as usize]);
-        tree.batched.push(forest.batched.contains(&index));
         // Children lie in the order of their parents, so the search for the parent never goes back.
         let above = forest.parent[index as usize];
         if at == 0 || above == NOBODY {
@@ -300,75 +294,75 @@ fn report_unanswered(
 }
 
 /// What all trees together tell.
+#[derive(Default)]
 struct Survey {
+    /// How often peers had which names: by calling service, peer attribute and span name.
+    seen: FxHashMap<(Name, Name, Name), FxHashMap<Name, u64>>,
     /// Which peers have which names.
     learned: Learned,
+    /// What the peer of a call is called of which nothing is known.
+    unknown: FxHashMap<Name, Name>,
     /// What calls ask that lost their server span.
     unanswered: Unanswered,
     /// How the clocks differ.
     skew: Skew,
 }
 
-/// A first look at all trees.
-fn survey(
-    forest: &Forest,
-    unknown: &FxHashMap<Name, Name>,
-    options: &SpanOptions,
-    names: &mut Names,
-    tree: &mut TreeView,
-    plan: &mut SpanPlan,
-) -> Survey {
-    let mut skew = Skew::default();
-    let mut unanswered = Unanswered::default();
-    let mut seen: FxHashMap<(Name, Name, Name), FxHashMap<Name, u64>> = FxHashMap::default();
-    let nothing = Learned::default();
-    for tree_range in &forest.trees {
-        load(forest, tree_range, tree);
-        classify(tree, &Knowledge { learned: &nothing, unknown }, plan);
-        unanswered.observe(plan, tree);
-        for item in &plan.items {
-            let What::Call(call_kind) = item.what else { continue };
-            let callee = &plan.visits[item.callee as usize];
-            let caller = plan.visit_of(item);
-            if callee.unrecorded {
-                continue;
-            }
-            if item.client {
-                let client = &tree.spans[item.span as usize];
-                let key = (client.service, client.peer, client.name);
-                *seen.entry(key).or_default().entry(callee.service).or_default() += 1;
-            }
-            if options.correct_skew && call_kind == CallKind::Open && (item.client || !caller.unrecorded) {
-                let outer = if item.client { (item.start, item.end) } else { (caller.start, caller.end) };
-                let inner = (callee.start, callee.end);
-                skew.observe(Observation { from: caller.clock, to: callee.clock, outer, inner, client: item.client });
+impl Survey {
+    /// A first look at trees.
+    fn add(&mut self, forest: &Forest, options: &SpanOptions, names: &mut Names) {
+        self.name_unknown_peers(forest, names);
+        let Self { seen, unknown, unanswered, skew, .. } = self;
+        let (mut tree, mut plan) = (TreeView::default(), SpanPlan::default());
+        let nothing = Learned::default();
+        for tree_range in &forest.trees {
+            load(forest, tree_range, &mut tree);
+            classify(&tree, &Knowledge { learned: &nothing, unknown }, &mut plan);
+            unanswered.observe(&plan, &tree);
+            for item in &plan.items {
+                let What::Call(call_kind) = item.what else { continue };
+                let callee = &plan.visits[item.callee as usize];
+                let caller = plan.visit_of(item);
+                if callee.unrecorded {
+                    continue;
+                }
+                if item.client {
+                    let client = &tree.spans[item.span as usize];
+                    let key = (client.service, client.peer, client.name);
+                    *seen.entry(key).or_default().entry(callee.service).or_default() += 1;
+                }
+                if options.correct_skew && call_kind == CallKind::Open && (item.client || !caller.unrecorded) {
+                    let outer = if item.client { (item.start, item.end) } else { (caller.start, caller.end) };
+                    let inner = (callee.start, callee.end);
+                    let (from, to) = (caller.clock, callee.clock);
+                    skew.observe(Observation { from, to, outer, inner, client: item.client });
+                }
             }
         }
     }
-    skew.fit();
-    unanswered.settle(names);
-    let learned = seen
-        .into_iter()
-        .filter_map(|(key, services)| {
-            // The most frequent one, by name where there are several: the result must not depend on numbers of names.
-            let service =
-                services.into_iter().max_by(|a, b| a.1.cmp(&b.1).then_with(|| names.text(b.0).cmp(names.text(a.0))))?.0;
-            Some((key, service))
-        })
-        .collect();
-    Survey { learned, unanswered, skew }
-}
 
-/// What the peer of a call is called of which nothing is known.
-fn name_unknown_peers(forest: &Forest, names: &mut Names) -> FxHashMap<Name, Name> {
-    let mut unknown = FxHashMap::default();
-    for span in forest.spans.spans.iter().filter(|span| span.kind.calls() && !span.peer.is_some()) {
-        unknown.entry(span.service).or_insert_with(|| {
-            let name = format!("peer of {}", names.text(span.service));
-            names.intern(&name)
-        });
+    fn name_unknown_peers(&mut self, forest: &Forest, names: &mut Names) {
+        for span in forest.spans.spans.iter().filter(|span| span.kind.calls() && !span.peer.is_some()) {
+            self.unknown.entry(span.service).or_insert_with(|| {
+                let name = format!("peer of {}", names.text(span.service));
+                names.intern(&name)
+            });
+        }
     }
-    unknown
+
+    /// All trees were looked at.
+    fn settle(mut self, names: &Names) -> Self {
+        self.skew.fit();
+        self.unanswered.settle(names);
+        let most = |services: FxHashMap<Name, u64>| {
+            // The most frequent one, by name where there are several: the result must not depend on numbers of names.
+            let text = |name| names.text(name);
+            services.into_iter().max_by(|a, b| a.1.cmp(&b.1).then_with(|| text(b.0).cmp(text(a.0)))).map(|most| most.0)
+        };
+        self.learned =
+            std::mem::take(&mut self.seen).into_iter().filter_map(|(key, all)| Some((key, most(all)?))).collect();
+        self
+    }
 }
 
 /// The clock's resolution is read off the digits of the times; a server may seem to overrun its client by a little more
@@ -386,7 +380,7 @@ fn tolerance(tree: &TreeView, grains: &[Grain]) -> Tolerance {
 }
 
 /// How far times of two clocks may differ after correction, in nanoseconds: what synchronised clocks drift apart within a run.
-const SLACK: i64 = 500_000;
+pub(super) const SLACK: i64 = 500_000;
 
 fn scenario(plan: &SpanPlan, names: &mut Names) -> Name {
     let first = &plan.visits[0];
@@ -404,6 +398,7 @@ fn run(forest: &Forest, tree_range: &Tree, tree: &TreeView) -> Arc<str> {
 }
 
 fn report_skew(files: &[Arc<str>], skew: &Skew, names: &Names, report: &mut ReadReport) {
+    alike::report(skew, names, report);
     let mut offsets: Vec<(String, String, (i64, i64))> =
         skew.offsets().map(|(from, to, offset)| (from.label(names), to.label(names), offset)).collect();
     offsets.sort();

@@ -35,71 +35,85 @@ struct Fragment {
     local: Option<Name>,
 }
 
+fn is_orphan(work: &Work<'_>, index: u32) -> bool {
+    work.parent[index as usize] == NOBODY && work.span(index).parent.is_some()
+}
+
+/// Whether the parent of any span is missing.
+pub(super) fn any_orphans(work: &Work<'_>) -> bool {
+    work.sorted.iter().any(|index| is_orphan(work, *index))
+}
+
 /// Finds a place for each span whose parent is missing.
-pub(super) fn restore(work: &mut Work<'_>) {
-    let orphans =
-        |work: &Work<'_>, index: u32| work.parent[index as usize] == NOBODY && work.span(index).parent.is_some();
-    if !work.sorted.iter().any(|index| orphans(work, *index)) {
+pub(super) fn restore(work: &mut Work<'_>, callers: &Callers) {
+    if !any_orphans(work) {
         return;
     }
-    let calls = known_calls(work);
-    let callers = Callers::of(work);
     let mut added = Vec::new();
     let mut at = 0;
     while at < work.sorted.len() {
         let trace = work.span(work.sorted[at]).trace;
         let length = work.sorted[at..].partition_point(|index| work.span(*index).trace == trace);
         let members = at..at + length;
-        if work.sorted[members.clone()].iter().any(|index| orphans(work, *index)) {
-            restore_trace(work, members, &calls, &callers, &mut added);
+        if work.sorted[members.clone()].iter().any(|index| is_orphan(work, *index)) {
+            restore_trace(work, members, callers, &mut added);
         }
         at += length;
     }
-    take_in(work, &mut added);
-    join_rootless(work, &callers, &mut added);
-    take_in(work, &mut added);
+    work.add_sorted(added);
 }
 
-/// Puts spans that were added where they belong in the order of all.
-fn take_in(work: &mut Work<'_>, added: &mut Vec<u32>) {
-    if added.is_empty() {
-        return;
+/// How torn traces are, where none has its first span.
+#[derive(Debug, Default)]
+pub(super) struct Torn {
+    traces: usize,
+    torn: usize,
+}
+
+impl Torn {
+    /// Takes in whole traces, in which lost parents were restored.
+    pub fn add(&mut self, work: &Work<'_>, callers: &Callers) {
+        let is_uncalled = |top: &&u32| work.span(**top).lost || callers.are_mostly_lost(work.span(**top));
+        for tops in tops_of_traces(work) {
+            self.traces += 1;
+            self.torn += usize::from(tops.iter().filter(is_uncalled).count() > 1);
+        }
     }
-    work.sorted.append(added);
-    let mut sorted = std::mem::take(&mut work.sorted);
-    sorted.sort_by(|a, b| work.spans.compare(work.names, work.span(*a), work.span(*b)));
-    work.sorted = sorted;
+
+    /// Whether a service is missing that all operations begin with: some traces are in several pieces that hardly anything else calls.
+    pub fn lack_a_service(&self) -> bool {
+        /// In each so many traces there are several pieces at least.
+        const FEW: usize = 20;
+        self.torn * FEW > self.traces
+    }
 }
 
-/// Where no trace has its first span, and some are in several pieces that hardly anything else calls, a service is missing that all operations
-/// begin with. The pieces of a trace are then parts of one operation below it.
-fn join_rootless(work: &mut Work<'_>, callers: &Callers, added: &mut Vec<u32>) {
-    /// In each so many traces there are several pieces at least.
-    const FEW: usize = 20;
-    let is_top = |index: u32| work.parent[index as usize] == NOBODY;
-    let is_first = |index: &u32| {
+/// Whether any trace has its first span.
+pub(super) fn any_first(work: &Work<'_>) -> bool {
+    work.sorted.iter().any(|index| {
         let span = work.span(*index);
-        is_top(*index) && !span.parent.is_some() && !span.lost
-    };
-    if work.sorted.iter().any(is_first) {
-        return;
-    }
+        work.parent[*index as usize] == NOBODY && !span.parent.is_some() && !span.lost
+    })
+}
+
+/// Of each trace, the spans without a parent.
+fn tops_of_traces(work: &Work<'_>) -> impl Iterator<Item = Vec<u32>> {
+    let is_top = |index: &u32| work.parent[*index as usize] == NOBODY;
     let by_trace = work.sorted.chunk_by(|one, next| work.span(*one).trace == work.span(*next).trace);
-    let tops = by_trace.map(|spans| spans.iter().copied().filter(|index| is_top(*index)).collect());
-    let tops: Vec<Vec<u32>> = tops.collect();
-    let is_torn = |tops: &&Vec<u32>| {
-        let uncalled = tops.iter().map(|top| work.span(*top)).filter(|top| top.lost || callers.are_mostly_lost(top));
-        uncalled.count() > 1
-    };
-    if tops.iter().filter(is_torn).count() * FEW <= tops.len() {
-        return;
-    }
+    by_trace.map(move |spans| spans.iter().copied().filter(is_top).collect())
+}
+
+/// Where the service is missing that all operations begin with, the pieces of a trace are parts of one operation below it.
+pub(super) fn join_rootless(work: &mut Work<'_>) {
+    let mut added = Vec::new();
+    let tops: Vec<Vec<u32>> = tops_of_traces(work).collect();
     for members in tops {
         // It may have been put there already.
         if members.len() > 1 || members.iter().any(|top| !work.span(*top).lost) {
-            join(work, members, added);
+            join(work, members, &mut added);
         }
     }
+    work.add_sorted(added);
 }
 
 /// Puts a lost span above the pieces of a trace. It is under way for as long as any that its service may wait for.
@@ -124,32 +138,14 @@ fn join(work: &mut Work<'_>, members: Vec<u32>, added: &mut Vec<u32>) {
     }
 }
 
-/// Which service is seen calling which.
-fn known_calls(work: &Work<'_>) -> FxHashSet<(Name, Name)> {
-    let mut calls = FxHashSet::default();
-    for &index in &work.sorted {
-        let parent = work.parent[index as usize];
-        if parent != NOBODY && work.span(parent).service != work.span(index).service {
-            calls.insert((work.span(parent).service, work.span(index).service));
-        }
-    }
-    calls
-}
-
-fn restore_trace(
-    work: &mut Work<'_>,
-    members: std::ops::Range<usize>,
-    calls: &FxHashSet<(Name, Name)>,
-    callers: &Callers,
-    added: &mut Vec<u32>,
-) {
+fn restore_trace(work: &mut Work<'_>, members: std::ops::Range<usize>, callers: &Callers, added: &mut Vec<u32>) {
     let spans: Vec<u32> = work.sorted[members].to_vec();
     let fragments = fragments(work, &spans);
     let first = first_span(work, &spans);
     let mut places = Places::new(work, &spans);
     let small = fragments.len().saturating_mul(spans.len()) <= MOST_PAIRS;
     for fragment in fragments {
-        let place = if small { places.find(work, &fragment, calls) } else { None };
+        let place = if small { places.find(work, &fragment, &callers.calls) } else { None };
         if let Some(place) = place {
             let reason = "lost parent, restored";
             work.count(reason, fragment.members[0], |at| {
@@ -191,24 +187,33 @@ fn restore_trace(
     }
 }
 
-/// How many spans of each operation there are, and how many of them have lost their parents.
-struct Callers(FxHashMap<(Name, Name, SpanKind), (u64, u64)>);
+/// Who is seen to call whom, and of which operations the callers are not seen.
+#[derive(Debug, Default)]
+pub(super) struct Callers {
+    /// Which service is seen calling which.
+    calls: FxHashSet<(Name, Name)>,
+    /// How many spans of each operation there are, and how many of them have lost their parents.
+    lost: FxHashMap<(Name, Name, SpanKind), (u64, u64)>,
+}
 
 impl Callers {
-    fn of(work: &Work<'_>) -> Self {
-        let mut spans: FxHashMap<(Name, Name, SpanKind), (u64, u64)> = FxHashMap::default();
+    /// Takes in spans.
+    pub fn add(&mut self, work: &Work<'_>) {
         for &index in &work.sorted {
             let span = work.span(index);
-            let (all, orphans) = spans.entry((span.service, span.name, span.kind)).or_default();
+            let parent = work.parent[index as usize];
+            if parent != NOBODY && work.span(parent).service != span.service {
+                self.calls.insert((work.span(parent).service, span.service));
+            }
+            let (all, orphans) = self.lost.entry((span.service, span.name, span.kind)).or_default();
             *all += 1;
-            *orphans += u64::from(work.parent[index as usize] == NOBODY && span.parent.is_some());
+            *orphans += u64::from(is_orphan(work, index));
         }
-        Self(spans)
     }
 
     /// Whether most spans of an operation have lost their parents.
     fn are_mostly_lost(&self, span: &Span) -> bool {
-        self.0.get(&(span.service, span.name, span.kind)).is_some_and(|(all, orphans)| 2 * orphans > *all)
+        self.lost.get(&(span.service, span.name, span.kind)).is_some_and(|(all, orphans)| 2 * orphans > *all)
     }
 
     /// Whether what called a fragment, during the time of the trace's first span, records no spans.
@@ -216,7 +221,7 @@ impl Callers {
         /// From fewer nothing follows.
         const ENOUGH: u64 = 10;
         let (first, member) = (work.span(first), work.span(fragment.members[0]));
-        let known = self.0.get(&(member.service, member.name, member.kind));
+        let known = self.lost.get(&(member.service, member.name, member.kind));
         known.is_some_and(|(all, _)| *all >= ENOUGH)
             && self.are_mostly_lost(member)
             && (first.start..=first.end).contains(&fragment.start)
@@ -231,11 +236,7 @@ fn first_span(work: &Work<'_>, spans: &[u32]) -> Option<u32> {
 
 /// The lost parents of a trace, those with the longest time first, since others may belong below them.
 fn fragments(work: &Work<'_>, spans: &[u32]) -> Vec<Fragment> {
-    let mut orphans: Vec<u32> = spans
-        .iter()
-        .copied()
-        .filter(|index| work.parent[*index as usize] == NOBODY && work.span(*index).parent.is_some())
-        .collect();
+    let mut orphans: Vec<u32> = spans.iter().copied().filter(|index| is_orphan(work, *index)).collect();
     // `spans` is sorted by identifier, and so stay the members of each fragment.
     orphans.sort_by_key(|index| work.span(*index).parent);
     let mut fragments: Vec<Fragment> = orphans

@@ -7,14 +7,19 @@
 //! | OpenTelemetry, older | trace state, `ot=p:N` | 2^N; 0 for 63 |
 //! | Tempo | `X-SampleRatio` of the span or its resource | 1/ratio |
 //! | Honeycomb | `sampleRate`, `SampleRate` of the span or its resource | itself, at least 1 |
+//! | Collector's tail sampling, and others that decide by content | `tailsampling.policy` of the scope, `sampling.policy`, `sampling.rule` | [`CHOSEN`], but for policies whose names say that they draw at random |
 //!
 //! A weight of 0 is that of an operation which was kept beside those that count: it tells of structure, and not of rates. Sources: Jaeger's
 //! `aggregator.go`, OpenTelemetry's specification of tracestate probability sampling, Tempo's metrics generator, Honeycomb's husky.
 
+use crate::Operation;
 use crate::spans::ids::TraceId;
 
 /// Of an operation whose sampling is not known.
 pub const UNKNOWN: f64 = f64::NAN;
+
+/// Of an operation that was kept for what it is, such as slow or failed: for how many others it stands nobody knows, and they were unlike it.
+pub const CHOSEN: f64 = Operation::CHOSEN;
 
 /// The sampler that a Jaeger client names.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -50,11 +55,13 @@ pub struct Sampling {
     parameter: f64,
     ratio: f64,
     rate: f64,
+    /// Whether a policy kept it that does not draw at random.
+    pub chosen: bool,
 }
 
 impl Default for Sampling {
     fn default() -> Self {
-        Self { sampler: Sampler::None, parameter: f64::NAN, ratio: f64::NAN, rate: f64::NAN }
+        Self { sampler: Sampler::None, parameter: f64::NAN, ratio: f64::NAN, rate: f64::NAN, chosen: false }
     }
 }
 
@@ -69,7 +76,12 @@ pub enum Key {
     Ratio,
     /// A weight.
     Rate,
+    /// The policy that kept it.
+    Policy,
 }
+
+/// Words in names of policies that do not look at what an operation is.
+const RANDOM: [&str; 8] = ["probab", "random", "percent", "ratio", "always", "default", "rate_limit", "rate-limit"];
 
 impl Sampling {
     /// Takes in an attribute, as a text and as a number where it is one.
@@ -80,11 +92,19 @@ impl Sampling {
             Key::Parameter => self.parameter = number,
             Key::Ratio => self.ratio = number,
             Key::Rate => self.rate = number,
+            Key::Policy => {
+                let name = text.unwrap_or_default().trim().to_lowercase();
+                self.chosen = !name.is_empty() && !RANDOM.iter().any(|word| name.contains(word));
+            }
         }
     }
 
     /// How many operations one stands for; [`UNKNOWN`] where that is not known.
     pub fn weight(&self) -> f64 {
+        // Whatever was drawn at random before, what is left was not.
+        if self.chosen {
+            return CHOSEN;
+        }
         if !self.rate.is_nan() {
             return self.rate.round().max(1.0);
         }
@@ -144,7 +164,7 @@ fn hex(text: &str, padded: bool) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Key, Sampling, of_trace_state};
+    use super::{CHOSEN, Key, Sampling, of_trace_state};
     use crate::spans::ids::TraceId;
 
     const ANY: TraceId = TraceId(u128::MAX);
@@ -168,6 +188,8 @@ mod tests {
         }
         assert!(of(&[(Key::Parameter, "0.3")]).is_nan());
         assert_eq!(of(&[(Key::Ratio, "0.25")]), 4.0);
+        let policy = |name| of(&[(Key::Policy, name), (Key::Rate, "20")]);
+        assert_eq!((policy("slow-or-failed"), policy("probabilistic-10"), policy("")), (CHOSEN, 20.0, 20.0));
         assert_eq!((of(&[(Key::Rate, "20")]), of(&[(Key::Rate, "-1")])), (20.0, 1.0));
     }
 

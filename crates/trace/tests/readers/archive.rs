@@ -70,3 +70,68 @@ fn a_zip_archive_gives_its_files() {
     assert!(cut.to_string().contains("no list"), "{cut}");
     assert!(archive::zip(&mut Cursor::new(b"PK")).is_err() && Kind::of(b"PK").is_none());
 }
+
+const DOCUMENT: &str = r#"{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"01","spanId":"02","name":"a","startTimeUnixNano":"5","endTimeUnixNano":"9"}]}]}]}"#;
+
+/// The document as `xz --check=crc32` packs it.
+const XZ: &str = "
+    fd377a585a0000016922de360200210116000000742fe5a3e0008700595d003d888a46945c3a3ef3ecdf8af683782e8bade5
+    457cd89a9b66dafc928546928638a10c3d9ac297e6d8d1cfbe942de6477ee31c44ef824abb1b432440eabeb99342bc307579
+    12a516bd13294043d343a94888a9f7e6e9cdc00000000000f185a8a500017188010000008f96013a3e300d8b020000000001
+    595a
+";
+
+fn bytes_of(hexadecimal: &str) -> Vec<u8> {
+    let digits: Vec<u8> = hexadecimal.bytes().filter(u8::is_ascii_hexdigit).collect();
+    let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).expect("digits"), 16).expect("digits");
+    digits.chunks(2).map(byte).collect()
+}
+
+#[test]
+fn inputs_are_unpacked_however_they_are_packed() {
+    let mut bzip2 = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::best());
+    bzip2.write_all(DOCUMENT.as_bytes()).expect("memory takes all");
+    let bzip2 = bzip2.finish().expect("memory takes all");
+    let deflate = |level| {
+        let mut deflate = flate2::write::ZlibEncoder::new(Vec::new(), level);
+        deflate.write_all(DOCUMENT.as_bytes()).expect("memory takes all");
+        deflate.finish().expect("memory takes all")
+    };
+    let xz = bytes_of(XZ);
+    let packed =
+        [bzip2, deflate(Compression::default()), deflate(Compression::best()), deflate(Compression::none()), xz];
+    for (number, packed) in packed.into_iter().enumerate() {
+        let mut text = String::new();
+        dyelog_trace::unpacked(packed.as_slice()).expect("it opens").read_to_string(&mut text).expect("it is unpacked");
+        assert_eq!(text, DOCUMENT, "{number}");
+        for end in 0..packed.len() {
+            let found = crate::show::operations(&[("t", &packed[..end])]).map(|(_, operations, _)| operations.len());
+            assert!(found.is_err() || found.is_ok_and(|count| count <= 1), "{number} cut at {end}");
+        }
+        for at in 0..packed.len() {
+            let mut damaged = packed.clone();
+            damaged[at] ^= 0x55;
+            let _ = crate::show::operations(&[("t", &damaged)]);
+        }
+    }
+}
+
+/// A dictionary of 4 GiB is refused before memory is taken for it.
+#[test]
+fn xz_takes_no_memory_without_bound() {
+    let mut huge = bytes_of(XZ);
+    // The block's header begins behind the 12 bytes of the stream's; its dictionary is the fifth byte, its checksum follows the padding.
+    assert_eq!((huge[12], huge[14], huge[15]), (2, 0x21, 1), "another header");
+    huge[16] = 40;
+    let sum = crc32(&huge[12..20]);
+    huge[20..24].copy_from_slice(&sum.to_le_bytes());
+    let mut text = String::new();
+    let refused = dyelog_trace::unpacked(huge.as_slice()).expect("it opens").read_to_string(&mut text);
+    assert!(refused.expect_err("it needs too much").to_string().contains("xz"));
+}
+
+fn crc32(bytes: &[u8]) -> u32 {
+    let mut crc = flate2::Crc::new();
+    crc.update(bytes);
+    crc.sum()
+}

@@ -129,6 +129,123 @@ fn datadog_traces_in_messagepack() {
     );
 }
 
+/// A program whose own spans are named otherwise than it was configured.
+#[test]
+fn datadog_services_that_a_program_names() {
+    let span = |id: u64, parent: u64, service: &str, kind: &str, name: &str| {
+        serde_json::json!({"trace_id": 1, "span_id": id, "parent_id": parent, "name": name, "resource": name,
+            "service": service, "type": if kind == "sql" { "sql" } else { "" }, "start": 1_700_000_000_000_000_000_u64 + id,
+            "duration": 100 - id, "meta": {"span.kind": if kind == "sql" { "" } else { kind }, "_dd.base_service": "app"}})
+    };
+    let spans = serde_json::json!([[
+        span(1, 0, "front", "server", "GET /"),
+        span(2, 1, "front", "internal", "work"),
+        span(3, 2, "front", "client", "POST cart"),
+        span(4, 3, "cart", "server", "POST /cart"),
+        span(5, 4, "mysql", "sql", "SELECT 1"),
+        // Of no server that is known.
+        span(6, 99, "redis", "client", "GET k"),
+    ]]);
+    insta::assert_snapshot!("datadog_named", recorded(spans.to_string().as_bytes()));
+}
+
+/// A field of a message: its number and its bytes.
+fn bytes_field(number: u8, bytes: &[u8]) -> Vec<u8> {
+    let mut out = vec![number << 3 | 2];
+    let mut length = bytes.len();
+    while length >= 0x80 {
+        out.push(length as u8 | 0x80);
+        length >>= 7;
+    }
+    out.push(length as u8);
+    out.extend(bytes);
+    out
+}
+
+fn number_field(number: u8, mut value: u64) -> Vec<u8> {
+    let mut out = vec![number << 3];
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+    out
+}
+
+/// A span of the agent's messages.
+fn agent_span(span: &serde_json::Value) -> Vec<u8> {
+    let text = |number: u8, key: &str| bytes_field(number, span[key].as_str().expect("a text").as_bytes());
+    let number = |number: u8, key: &str| number_field(number, span[key].as_u64().expect("a number"));
+    let mut out = [text(1, "service"), text(2, "name"), text(3, "resource"), text(12, "type")].concat();
+    for (place, key) in (4..).zip(["trace_id", "span_id", "parent_id", "start", "duration", "error"]) {
+        out.extend(number(place, key));
+    }
+    for (key, value) in span["meta"].as_object().expect("a map") {
+        let pair = [bytes_field(1, key.as_bytes()), bytes_field(2, value.as_str().expect("a text").as_bytes())];
+        out.extend(bytes_field(10, &pair.concat()));
+    }
+    for (key, value) in span["metrics"].as_object().expect("a map") {
+        let pair = [&bytes_field(1, key.as_bytes())[..], &[0x11], &value.as_f64().expect("a number").to_le_bytes()];
+        out.extend(bytes_field(11, &pair.concat()));
+    }
+    out
+}
+
+/// Payloads of two tracers, as JSON, as MessagePack and as the agent sends them on.
+pub fn agent_payloads() -> [Vec<u8>; 3] {
+    let span = |service: &str, id: u64, parent: u64, kind: &str, start: u64| {
+        serde_json::json!({"service": service, "name": "request", "resource": "GET /buy", "type": kind,
+            "trace_id": 13_929_872_635_420_174_821_u64, "span_id": id, "parent_id": parent,
+            "start": 1_700_000_000_000_000_000_u64 + start, "duration": 5_000_000, "error": 0,
+            "meta": {"runtime-id": "r1"}, "metrics": {"_dd.agent_psr": 0.5}})
+    };
+    let payload = |host: &str, spans: Vec<serde_json::Value>| serde_json::json!({"hostname": host, "language_name": "go", "chunks": [{"priority": 1, "spans": spans}]});
+    let both = [
+        payload(
+            "h1",
+            vec![
+                span("web", 17_293_822_569_102_704_641, 0, "web", 0),
+                span("web", 2, 17_293_822_569_102_704_641, "http", 1000),
+            ],
+        ),
+        payload("h2", vec![span("cart", 3, 2, "web", 2000)]),
+    ];
+    let mut msgpack = Vec::new();
+    for payload in &both {
+        packed(payload, &mut msgpack);
+    }
+    let tracer = |payload: &serde_json::Value| {
+        let spans = payload["chunks"][0]["spans"].as_array().expect("a list");
+        let chunk: Vec<u8> = spans.iter().flat_map(|span| bytes_field(3, &agent_span(span))).collect();
+        let chunk = [number_field(1, 1), chunk].concat();
+        let host = bytes_field(9, payload["hostname"].as_str().expect("a text").as_bytes());
+        bytes_field(5, &[bytes_field(2, b"go"), bytes_field(6, &chunk), host].concat())
+    };
+    let version = [bytes_field(1, b"agent-host"), bytes_field(2, b"prod")].concat();
+    let agent = [version, tracer(&both[0]), tracer(&both[1]), bytes_field(7, b"7.50.0")].concat();
+    [serde_json::json!({ "tracerPayloads": both }).to_string().into_bytes(), msgpack, agent]
+}
+
+#[test]
+fn payloads_of_the_datadog_agent() {
+    let [json, msgpack, agent] = agent_payloads();
+    let wanted = recorded(&json);
+    insta::assert_snapshot!("datadog_agent", wanted);
+    assert_eq!(recorded(&msgpack), wanted, "MessagePack");
+    assert_eq!(recorded(&agent), wanted, "protobuf");
+    // The payload of one tracer, as it lies in that of the agent; the agent's own machine is that of the file then.
+    let one = &agent[agent.windows(2).position(|pair| pair == b"go").expect("it is there") - 2..];
+    let length = one.windows(2).position(|pair| pair == b"h1").expect("it is there") + 2;
+    assert_eq!(recorded(&one[..length]).lines().filter(|line| line.contains("h1")).count(), 2);
+    insta::assert_snapshot!(
+        "datadog_agent_cut",
+        recorded_as(dyelog_trace::Format::Datadog, &agent[..agent.len() - 30])
+    );
+    // A payload of the newest form beside the others.
+    let newer = [&agent[..], &bytes_field(11, b"\x0a\x01x")].concat();
+    assert!(recorded(&newer).contains("payload in a form that is not read"));
+}
+
 #[test]
 fn honeycomb_events() {
     let events = r#"[

@@ -9,8 +9,10 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
+use dyelog::authoring::has_event_templates;
 use dyelog::diagnostic::quantity::counted;
-use dyelog::pipeline::{Input, Keep, Options, reduce};
+use dyelog::pipeline::{Input, Keep, Listener, Options, reduce};
+use dyelog::same;
 use dyelog::tlc::Rules;
 use lsp_server::{ErrorCode, RequestId, Response};
 use lsp_types::{CodeLens, Command, Range as Between, Uri};
@@ -61,21 +63,29 @@ fn work(jobs: &Receiver<Job>, client: &Client) {
 }
 
 fn lenses(job: &Job) -> Vec<CodeLens> {
-    let traces = traces(&job.folder);
+    let is_on_events = has_event_templates(&job.file);
+    let traces = traces(&job.folder, is_on_events);
     let (short, long): (Vec<_>, Vec<_>) = traces.into_iter().partition(|(_, length)| *length <= LONGEST);
     let find = |name: &str| job.used.iter().find(|(file, _)| **file == *name).map(|(_, text)| Arc::clone(text));
-    let rules = Rules::with_user_files(std::slice::from_ref(&job.file), &find);
-    let (Ok(rules), false) = (rules, short.is_empty() && long.is_empty()) else { return Vec::new() };
+    let file = std::slice::from_ref(&job.file);
+    let rules = if is_on_events {
+        same::rules::load(file, &find).rules.map(|rules| Counting::Events(Arc::new(rules)))
+    } else {
+        Rules::with_user_files(file, &find).ok().map(|rules| Counting::Nodes(Box::new(rules)))
+    };
+    let (Some(rules), false) = (rules, short.is_empty() && long.is_empty()) else { return Vec::new() };
     let mut matches: BTreeMap<Arc<str>, u64> = BTreeMap::new();
-    let mut read = 0u64;
+    let (mut read, mut unusable) = (0u64, 0u64);
     for (path, _) in &short {
-        if count(path, &rules, &mut matches) {
-            read += 1;
+        match count(path, &rules, &mut matches) {
+            Some(true) => read += 1,
+            Some(false) => {}
+            None => unusable += 1,
         }
     }
     let mut left_out = Vec::new();
-    if read < short.len() as u64 {
-        left_out.push(format!("{} that cannot be used", short.len() as u64 - read));
+    if unusable > 0 {
+        left_out.push(format!("{unusable} that cannot be used"));
     }
     if !long.is_empty() {
         left_out.push(format!("{} of more than {} MiB", long.len(), LONGEST >> 20));
@@ -94,27 +104,51 @@ fn lenses(job: &Job) -> Vec<CodeLens> {
     job.templates.iter().map(lens).collect()
 }
 
-/// Counts the matches in a trace; whether it can be used.
-fn count(path: &Path, rules: &Rules, matches: &mut BTreeMap<Arc<str>, u64>) -> bool {
-    let Ok(bytes) = fs::read(path) else { return false };
-    let load = |_: &mut dyn dyelog::pipeline::Listener| Ok(rules.clone());
-    let mut options = Options::default();
-    options.keep_matches = Keep::Rows;
-    options.rules = Some(&load);
-    let input = Input::new(&path.display().to_string(), bytes);
-    let Ok(reduced) = reduce(&[input], None, &options, &mut Vec::new()) else { return false };
-    for row in &reduced.reduction.matches {
-        *matches.entry(Arc::clone(&row.template)).or_default() += 1;
-    }
-    true
+/// The rules whose matches are counted.
+enum Counting {
+    /// Templates of nodes, for traces with a dye.
+    Nodes(Box<Rules>),
+    /// Templates on events, for messages.
+    Events(Arc<same::Rules>),
 }
 
-/// The files of a folder that are traces by their names, with their lengths.
-fn traces(folder: &Path) -> Vec<(PathBuf, u64)> {
+/// Counts the matches in a trace; whether it is one that the rules are for. `None` where it cannot be used.
+fn count(path: &Path, rules: &Counting, matches: &mut BTreeMap<Arc<str>, u64>) -> Option<bool> {
+    let input = Input::new(&path.display().to_string(), fs::read(path).ok()?);
+    let mut options = Options::default();
+    match rules {
+        Counting::Nodes(rules) => {
+            let load = |_: &mut dyn Listener| Ok((**rules).clone());
+            options.keep_matches = Keep::Rows;
+            options.rules = Some(&load);
+            let reduced = reduce(&[input], None, &options, &mut Vec::new()).ok()?;
+            for row in &reduced.reduction.matches {
+                *matches.entry(Arc::clone(&row.template)).or_default() += 1;
+            }
+            Some(reduced.interactions.is_none())
+        }
+        Counting::Events(rules) => {
+            let load = |_: &mut dyn Listener| Ok(Arc::clone(rules));
+            options.event_rules = Some(&load);
+            let Ok(reduced) = reduce(&[input], None, &options, &mut Vec::new()) else {
+                // Tables and texts are traces where their content is.
+                return if stem(path).is_some_and(|(_, table)| table) { Some(false) } else { None };
+            };
+            let Some(found) = reduced.interactions else { return Some(false) };
+            for one in found.templates {
+                *matches.entry(one.name).or_default() += one.times;
+            }
+            Some(true)
+        }
+    }
+}
+
+/// The files of a folder that are traces by their names, with their lengths; with tables and texts where messages are wanted.
+fn traces(folder: &Path, tables: bool) -> Vec<(PathBuf, u64)> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut found: Vec<(PathBuf, u64)> = entries
         .filter_map(|entry| Some((entry.path(), entry.metadata().ok().filter(fs::Metadata::is_file)?.len())))
-        .filter(|(path, _)| stem(path).is_some_and(|(_, table)| !table))
+        .filter(|(path, _)| stem(path).is_some_and(|(_, table)| tables || !table))
         .collect();
     found.sort();
     found

@@ -210,7 +210,7 @@ impl Picture<'_> {
         }
         for (what, value) in [("at", event.time), ("CPU", event.cpu)] {
             if value.is_finite() {
-                let _ = write!(text, "\n{what} {} s", crate::diagnostic::quantity::number(value));
+                let _ = write!(text, "\n{what} {}", crate::diagnostic::quantity::time(value));
             }
         }
         text

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::ast::{MatchItem, NodePattern, Statement};
+use crate::ast::{NodePattern, Statement, Template};
 use crate::event_template::{Asserted, Lookup, Retired};
 use crate::syntax::lexer::TokenKind as Kind;
 use crate::syntax::{Item, parse_file};
@@ -67,12 +67,7 @@ fn ends(items: &[Item]) -> HashMap<u32, u32> {
             _ => None,
         })
     };
-    for item in templates().flat_map(|template| &template.items) {
-        match item {
-            MatchItem::Node(one) => node(one),
-            MatchItem::Repeat(repeat) => repeat.nodes.iter().for_each(&mut node),
-        }
-    }
+    templates().flat_map(Template::nodes).for_each(&mut node);
     for item in items {
         if let Item::EventTemplate(template) = item {
             let parts = template.event.iter().map(|event| event.span);
@@ -340,15 +335,35 @@ impl<'t> Printer<'t> {
         self.nodes();
     }
 
-    /// A block of nodes and repetitions.
+    /// Alternatives, each after `or` behind the one before; what is optional or repeated.
+    fn block_of_nodes(&mut self) {
+        self.lead(false);
+        let header = self.pieces[self.at..].iter().position(|piece| piece.kind == Kind::OpenCurly);
+        if header == Some(0) {
+            self.token();
+            self.indent += STEP;
+            self.fresh = true;
+            self.rest_of_nodes();
+        } else {
+            self.run(header.unwrap_or(1));
+            self.nodes();
+        }
+        while self.word() == "or" && self.pieces.get(self.at + 1).is_some_and(|piece| piece.kind == Kind::OpenCurly) {
+            self.inline(" ");
+            self.nodes();
+        }
+    }
+
+    /// A block of nodes, repetitions and alternatives.
     fn nodes(&mut self) {
         self.open();
+        self.rest_of_nodes();
+    }
+
+    fn rest_of_nodes(&mut self) {
         while self.kind().is_some_and(|kind| kind != Kind::CloseCurly) {
             if !self.ends.contains_key(&self.pieces[self.at].start) {
-                self.lead(false);
-                let header = self.pieces[self.at..].iter().position(|piece| piece.kind == Kind::OpenCurly);
-                self.run(header.unwrap_or(1));
-                self.nodes();
+                self.block_of_nodes();
                 continue;
             }
             let rows = self.rows();

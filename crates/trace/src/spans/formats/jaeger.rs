@@ -36,6 +36,8 @@ pub(super) const FORMAT: SpanFormat = SpanFormat {
 struct Jaeger;
 
 impl input::Format for Jaeger {
+    const ALONE: bool = true;
+
     fn document<'de, D: Deserializer<'de>>(
         &mut self,
         builder: &mut Builder<'_>,
@@ -45,6 +47,9 @@ impl input::Format for Jaeger {
         let mut node = Node::new(builder);
         let shape = EitherOf(&mut node).deserialize(deserializer)?;
         node.finish();
+        // No other document says whose these are.
+        builder.waiting.clear();
+        builder.open_tables = 0;
         if shape != Shape::Object && shape != Shape::Array {
             builder.expect(Shape::Object, shape, "document");
         }
@@ -119,6 +124,7 @@ impl<'r, 'n> Node<'r, 'n> {
     /// Tells the spans that wait for the table of processes of whom they are; those of which it says nothing go on waiting.
     fn name_processes(self) -> &'r mut Builder<'n> {
         let builder = self.builder;
+        builder.open_tables = builder.open_tables.saturating_sub(usize::from(!self.processes.is_empty()));
         for (index, key) in builder.waiting.split_off(self.waiting) {
             let Some(process) = self.processes.get(&key) else {
                 builder.waiting.push((index, key));
@@ -187,6 +193,7 @@ impl Elements for Node<'_, '_> {
         }
         let Some(shape) = read? else { return Ok(false) };
         self.builder.expect(Shape::Object, shape, "trace or span");
+        self.builder.hand_on_within();
         Ok(true)
     }
 }
@@ -231,8 +238,10 @@ impl Members for Node<'_, '_> {
                 self.builder.expect(Shape::Array, shape, "logs");
             }
             "processes" => {
+                let first = self.processes.is_empty();
                 let mut table = Processes { builder: self.builder, table: &mut self.processes };
                 let shape = map.next_value_seed(ObjectOf(&mut table))?;
+                self.builder.open_tables += usize::from(first && !self.processes.is_empty());
                 self.builder.expect(Shape::Object, shape, "processes");
             }
             "warnings" => {

@@ -3,7 +3,8 @@
 //! Told apart by what is there, never by a setting: `resourceSpans`, `batches` or `trace.resourceSpans`; `scopeSpans` or the older
 //! `instrumentationLibrarySpans`; identifiers in hexadecimal or base64; enums as numbers or names; 64-bit numbers as
 //! numbers or strings; names in camel case or with underscores; a request a line, whose traces may be split over lines. The
-//! lines that the OpenTelemetry SDK for Go writes to the standard output (`SpanContext`, `StartTime`) are read too.
+//! lines that the OpenTelemetry SDK for Go writes to the standard output (`SpanContext`, `StartTime`) are read too, and so are the documents of that
+//! for Python (`context`, `start_time`).
 
 use serde::Deserializer;
 use serde::de::{DeserializeSeed, MapAccess, SeqAccess};
@@ -12,6 +13,7 @@ use crate::retained::Status;
 use crate::spans::attributes::{self, Attributes, Meaning, meaning};
 use crate::spans::builder::Builder;
 use crate::spans::formats::go::GoSpan;
+use crate::spans::formats::python::{self, PythonSpan};
 use crate::spans::formats::{Content, SpanFormat};
 use crate::spans::ids::{SpanId, TraceId};
 use crate::spans::input;
@@ -32,6 +34,8 @@ pub(super) const FORMAT: SpanFormat = SpanFormat {
         head.has_any(&["resourceSpans", "batches", "scopeSpans", "instrumentationLibrarySpans", "startTimeUnixNano"])
             // What the SDK for Go writes to the standard output.
             || head.has(&["SpanContext"])
+            // What that for Python writes.
+            || head.has(&python::KEYS)
     },
     read: |builder, input, strict| input::documents::<Otlp>(builder, input, strict).map(drop),
     together: None,
@@ -42,12 +46,14 @@ pub(super) const FORMAT: SpanFormat = SpanFormat {
 struct Otlp;
 
 impl input::Format for Otlp {
+    const APART: Option<&'static [&'static str]> = Some(&["resourceSpans", "resource_spans", "batches"]);
+
     fn document<'de, D: Deserializer<'de>>(
         &mut self,
         builder: &mut Builder<'_>,
         deserializer: D,
     ) -> Result<(), D::Error> {
-        Request { builder, go: GoSpan::default() }.read(deserializer)
+        Request::new(builder).read(deserializer)
     }
 }
 
@@ -55,24 +61,35 @@ impl input::Format for Otlp {
 struct Request<'r, 'n> {
     builder: &'r mut Builder<'n>,
     go: GoSpan,
+    python: PythonSpan,
 }
 
-impl Request<'_, '_> {
+impl<'r, 'n> Request<'r, 'n> {
+    fn new(builder: &'r mut Builder<'n>) -> Self {
+        Self { builder, go: GoSpan::default(), python: PythonSpan::default() }
+    }
+
+    /// The object ends.
+    fn finish(mut self) {
+        self.go.finish(self.builder);
+        self.python.finish(self.builder);
+    }
+
     fn read<'de, D: Deserializer<'de>>(mut self, deserializer: D) -> Result<(), D::Error> {
         let shape = EitherOf(&mut self).deserialize(deserializer)?;
-        self.go.finish(self.builder);
         if shape != Shape::Object && shape != Shape::Array {
             self.builder.expect(Shape::Object, shape, "document");
         }
+        self.finish();
         Ok(())
     }
 }
 
 impl Elements for Request<'_, '_> {
     fn element<'de, A: SeqAccess<'de>>(&mut self, seq: &mut A) -> Result<bool, A::Error> {
-        let mut inner = Request { builder: self.builder, go: GoSpan::default() };
+        let mut inner = Request::new(self.builder);
         let some = seq.next_element_seed(ObjectOf(&mut inner))?.is_some();
-        inner.go.finish(inner.builder);
+        inner.finish();
         Ok(some)
     }
 }
@@ -86,7 +103,7 @@ impl Members for Request<'_, '_> {
                 Ok(())
             }
             "trace" | "data" => {
-                let mut inner = Request { builder: self.builder, go: GoSpan::default() };
+                let mut inner = Request::new(self.builder);
                 map.next_value_seed(EitherOf(&mut inner)).map(drop)
             }
             "resourceMetrics" | "resource_metrics" => {
@@ -101,6 +118,7 @@ impl Members for Request<'_, '_> {
                 self.builder.foreign = Some("spans in Jaeger's form: read it as `jaeger`");
                 skip(map)
             }
+            _ if key.starts_with(|first: char| first.is_ascii_lowercase()) => self.python.member(key, map),
             _ => self.go.member(self.builder, key, map),
         }
     }
@@ -195,6 +213,35 @@ impl Members for ScopeList<'_, '_> {
             "spans" => {
                 let shape = map.next_value_seed(ArrayOf(&mut SpanList { builder: self.builder }))?;
                 self.builder.expect(Shape::Array, shape, "spans");
+                Ok(())
+            }
+            "scope" => {
+                let mut scope = Scope { builder: self.builder, attributes: Attributes::default() };
+                let shape = map.next_value_seed(ObjectOf(&mut scope))?;
+                // A collector that samples says there by which policy; nothing else of it is of use.
+                let chosen = scope.attributes.sampling.chosen;
+                self.builder.resource.sampling.chosen = chosen;
+                self.builder.expect(Shape::Object, shape, "scope");
+                Ok(())
+            }
+            _ => skip(map),
+        }
+    }
+}
+
+struct Scope<'r, 'n> {
+    builder: &'r mut Builder<'n>,
+    attributes: Attributes,
+}
+
+impl Members for Scope<'_, '_> {
+    fn member<'de, A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<(), A::Error> {
+        match key {
+            "attributes" => {
+                let builder = &mut *self.builder;
+                let mut list = AttributeList::new(&mut self.attributes, &mut builder.scalar, builder.names);
+                let shape = map.next_value_seed(ArrayOf(&mut list))?;
+                self.builder.expect(Shape::Array, shape, "scope.attributes");
                 Ok(())
             }
             _ => skip(map),

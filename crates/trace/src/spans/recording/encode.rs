@@ -11,6 +11,7 @@ use rustc_hash::FxHashMap;
 use crate::recorded::SpanKind;
 use crate::spans::ids::{SpanId, TraceId};
 use crate::spans::model::{Link, Messaging, Recorder, Span, Spans};
+use crate::spans::sampling::CHOSEN;
 use dyelog_diagnostic::names::{Name, Names};
 use dyelog_wire::{signed, unsigned};
 
@@ -273,9 +274,9 @@ pub(super) fn decoded(bytes: &[u8], names: &mut Names) -> Option<Spans> {
     let mut all = Spans { files: bytes.list(Bytes::text)?, ..Spans::default() };
     let mut strings = vec![Name::NONE];
     strings.extend(bytes.list(|bytes| Some(names.intern(&bytes.text()?)))?);
-    all.odd_spans = bytes.list(|bytes| Some((SpanId(bytes.id()?), bytes.text()?)))?.into_iter().collect();
+    all.odd_spans = Arc::new(bytes.list(|bytes| Some((SpanId(bytes.id()?), bytes.text()?)))?.into_iter().collect());
     let trace = |bytes: &mut Bytes<'_>| bytes.take().map(u128::from_le_bytes).map(TraceId);
-    all.odd_traces = bytes.list(|bytes| Some((trace(bytes)?, bytes.text()?)))?.into_iter().collect();
+    all.odd_traces = Arc::new(bytes.list(|bytes| Some((trace(bytes)?, bytes.text()?)))?.into_iter().collect());
     let name = |bytes: &mut Bytes<'_>| strings.get(usize::try_from(bytes.unsigned()?).ok()?).copied();
     let files = all.files.len();
     let sources = bytes.list(|bytes| {
@@ -328,7 +329,7 @@ pub(super) fn decoded(bytes: &[u8], names: &mut Names) -> Option<Spans> {
                 span.cpu = bytes.float()?;
             }
             if *has_weight {
-                span.weight = bytes.float().filter(|weight| *weight >= 0.0)?;
+                span.weight = bytes.float().filter(|weight| *weight >= 0.0 || *weight == CHOSEN)?;
             }
             let links = bytes.list(|bytes| Some(Link { trace: trace(bytes)?, span: SpanId(bytes.id()?) }))?;
             (span.first_link, span.links) = (u32::try_from(all.links.len()).ok()?, u32::try_from(links.len()).ok()?);
@@ -384,7 +385,7 @@ mod tests {
             Recorder { service, instance: host, host, machine: host, cores: u32::from(has(12)) }.sign(&mut span);
             all.spans.push(span);
         }
-        all.odd_spans.insert(SpanId(3), "three".into());
+        std::sync::Arc::make_mut(&mut all.odd_spans).insert(SpanId(3), "three".into());
         all
     }
 

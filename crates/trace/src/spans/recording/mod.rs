@@ -8,46 +8,61 @@ mod parts;
 
 use std::collections::BTreeSet;
 
-use crate::spans::SpanOptions;
+use crate::spans::files::cannot_spill;
 use crate::spans::ids::TraceId;
 use crate::spans::model::Spans;
-use crate::spans::pipeline;
+use crate::spans::store::Store;
+use crate::spans::{SpanFiles, SpanOptions};
 use crate::{ReadReport, Sink, TraceNames};
+use dyelog_diagnostic::Diagnostics;
 use dyelog_diagnostic::names::Names;
 
 pub use parts::Waiting;
 
-/// Spans, and how operations are to be made of them.
-#[derive(Clone, Debug)]
+/// Spans, in memory or on disk, and how operations are to be made of them.
+#[derive(Debug)]
 pub struct Recording {
-    spans: Spans,
+    store: Store,
     options: SpanOptions,
 }
 
 impl Recording {
-    pub(crate) fn new(spans: Spans, options: SpanOptions) -> Self {
-        Self { spans, options }
+    pub(in crate::spans) fn new(store: Store, options: SpanOptions) -> Self {
+        Self { store, options }
     }
 
     /// How many spans there are.
     pub fn len(&self) -> usize {
-        self.spans.spans.len()
+        self.store.len()
     }
 
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
-        self.spans.spans.is_empty()
+        self.store.len() == 0
     }
 
     /// Gives out the operations that the spans form, in the order of their start.
-    pub fn operations(self, names: &mut TraceNames, sink: &mut dyn Sink) -> ReadReport {
-        pipeline::operations(self.spans, &self.options, names, sink)
+    ///
+    /// # Errors
+    /// Where spans are to wait on disk, and cannot.
+    pub fn operations(self, names: &mut TraceNames, sink: &mut dyn Sink) -> Result<ReadReport, Diagnostics> {
+        let mut files = SpanFiles::new(sink.wanted(), self.options);
+        let given = self.store.batches(|spans, _| {
+            files.append(spans, names);
+            Ok(())
+        });
+        given.map_err(|error| cannot_spill(&error))?;
+        files.operations(names, sink)
     }
 
     /// All spans as bytes, which depend on nothing but what the spans say, and how many these are: spans that are alike in everything are
-    /// written once.
-    pub fn encoded(&self, names: &Names) -> (u64, Vec<u8>) {
-        encode::encoded(&self.spans, names)
+    /// written once. All of them are in memory for that.
+    ///
+    /// # Errors
+    /// Where spans that wait on disk cannot be read.
+    pub fn encoded(&mut self, names: &Names) -> Result<(u64, Vec<u8>), Diagnostics> {
+        let all = self.store.held().map_err(|error| cannot_spill(&error))?;
+        Ok(encode::encoded(&all, names))
     }
 
     /// The spans behind bytes; `None` where no [`Recording::encoded`] wrote these.

@@ -7,8 +7,11 @@ use petgraph::unionfind::UnionFind;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{Recording, digest};
+use crate::spans::files::cannot_spill;
 use crate::spans::ids::{SpanId, TraceId};
-use crate::spans::model::Spans;
+use crate::spans::model::{Span, Spans};
+use crate::spans::store::Store;
+use dyelog_diagnostic::Diagnostics;
 
 /// What of a recording waits for spans of other files.
 #[derive(Debug)]
@@ -38,32 +41,57 @@ impl Waiting {
 
 impl Recording {
     /// What waits, up to so many spans. Traces that links join wait together.
-    pub fn waiting(&self, most: usize) -> Waiting {
-        let all = &self.spans;
-        let (traces, left) = waiting(all, most);
-        let spans = all.spans.iter().filter(|span| traces.contains(&span.trace)).copied();
-        let part = Spans {
-            spans: spans.collect(),
-            files: all.files.clone(),
-            links: all.links.clone(),
-            odd_spans: all.odd_spans.clone(),
-            odd_traces: all.odd_traces.clone(),
-            kept: None,
-        };
-        let others = all.spans.iter().map(|span| span.trace).filter(|trace| !traces.contains(trace));
-        let odd = all.odd_traces.iter().filter(|(trace, _)| !traces.contains(trace));
-        Waiting {
-            recording: Self { spans: part, options: self.options.clone() },
-            left,
-            others: others.map(digest).collect(),
-            runs: traces.iter().map(|trace| all.trace_text(*trace)).collect(),
-            odd: odd.map(|(_, text)| Arc::clone(text)).collect(),
+    ///
+    /// # Errors
+    /// Where spans that wait on disk cannot be read.
+    pub fn waiting(&mut self, most: usize) -> Result<Waiting, Diagnostics> {
+        let mut groups: Vec<Group> = Vec::new();
+        self.store.visit(|all| lacking(all, &mut groups)).map_err(|error| cannot_spill(&error))?;
+        // The least digest decides which goes first.
+        groups.sort_unstable_by_key(|group| group.least);
+        let (mut traces, mut spans, mut left) = (FxHashSet::default(), 0, 0);
+        for group in groups {
+            if spans + group.spans > most {
+                left += group.traces.len() as u64;
+            } else {
+                spans += group.spans;
+                traces.extend(group.traces);
+            }
         }
+        let (mut part, mut others, mut odd) = (Spans::default(), BTreeSet::new(), Arc::default());
+        let looked = self.store.visit(|all| {
+            if part.files.is_empty() {
+                part = Spans { kept: None, ..all.like() };
+                odd = Arc::clone(&all.odd_traces);
+            }
+            for span in &all.spans {
+                if traces.contains(&span.trace) {
+                    let first_link = part.links.len() as u32;
+                    part.links.extend_from_slice(all.links_of(span));
+                    part.spans.push(Span { first_link, ..*span });
+                } else {
+                    others.insert(digest(span.trace));
+                }
+            }
+        });
+        looked.map_err(|error| cannot_spill(&error))?;
+        let runs = traces.iter().map(|trace| part.trace_text(*trace)).collect();
+        let odd = odd.iter().filter(|(trace, _)| !traces.contains(trace)).map(|(_, text)| Arc::clone(text)).collect();
+        let recording = Self { store: Store::holding(part), options: self.options.clone() };
+        Ok(Waiting { recording, left, others, runs, odd })
     }
 }
 
-/// The traces that wait for spans, and how many more there are.
-fn waiting(all: &Spans, most: usize) -> (FxHashSet<TraceId>, u64) {
+/// Traces that links join, and that lack spans.
+struct Group {
+    /// The least digest of a trace.
+    least: u64,
+    spans: usize,
+    traces: FxHashSet<TraceId>,
+}
+
+/// Adds the traces that wait for spans.
+fn lacking(all: &Spans, groups: &mut Vec<Group>) {
     let mut numbers: FxHashMap<TraceId, u32> = FxHashMap::default();
     let mut here: FxHashSet<(TraceId, SpanId)> = FxHashSet::default();
     for span in &all.spans {
@@ -83,27 +111,16 @@ fn waiting(all: &Spans, most: usize) -> (FxHashSet<TraceId>, u64) {
     let group = |trace: TraceId| joined.find(numbers[&trace]);
     let lacks = all.spans.iter().filter(|span| span.parent.is_some() && !here.contains(&(span.trace, span.parent)));
     let lacking: FxHashSet<u32> = lacks.map(|span| group(span.trace)).collect();
-    // Of each group that lacks spans: how many it has, its traces, and the least digest, which decides who goes first.
-    let mut groups: FxHashMap<u32, (u64, usize, FxHashSet<TraceId>)> = FxHashMap::default();
+    let mut found: FxHashMap<u32, Group> = FxHashMap::default();
     for span in &all.spans {
         let own = group(span.trace);
         if lacking.contains(&own) {
-            let (least, spans, traces) = groups.entry(own).or_insert((u64::MAX, 0, FxHashSet::default()));
-            *least = (*least).min(digest(span.trace));
-            *spans += 1;
-            traces.insert(span.trace);
+            let none = Group { least: u64::MAX, spans: 0, traces: FxHashSet::default() };
+            let group = found.entry(own).or_insert(none);
+            group.least = group.least.min(digest(span.trace));
+            group.spans += 1;
+            group.traces.insert(span.trace);
         }
     }
-    let mut groups: Vec<_> = groups.into_values().collect();
-    groups.sort_unstable_by_key(|(least, ..)| *least);
-    let (mut kept, mut spans, mut left) = (FxHashSet::default(), 0, 0);
-    for (_, own, traces) in groups {
-        if spans + own > most {
-            left += traces.len() as u64;
-        } else {
-            spans += own;
-            kept.extend(traces);
-        }
-    }
-    (kept, left)
+    groups.extend(found.into_values());
 }

@@ -7,16 +7,14 @@ use serde_json::{Map, Value, json};
 use super::{Losses, Pair, Shown, lost, status_pair, word_of};
 use crate::retained::Status;
 
-pub(super) fn write(output: &mut dyn Write, own: Shown<'_>, losses: &mut Losses) -> io::Result<()> {
-    output.write_all(b"{\"data\":[")?;
-    for (number, places) in own.by_trace().into_iter().enumerate() {
-        if number > 0 {
-            output.write_all(b",\n")?;
-        }
+/// Writes traces, the first of which may come behind others.
+pub(super) fn write(output: &mut dyn Write, own: Shown<'_>, listed: &mut bool, losses: &mut Losses) -> io::Result<()> {
+    for places in own.by_trace().chunk_by(|a, b| own.spans.spans[*a].trace == own.spans.spans[*b].trace) {
+        output.write_all(if std::mem::replace(listed, true) { b",\n" } else { b"" })?;
         let mut processes: Map<String, Value> = Map::new();
         let mut keys = rustc_hash::FxHashMap::default();
         let mut spans = Vec::with_capacity(places.len());
-        for place in places {
+        for &place in places {
             let span = &own.spans.spans[place];
             let recorder = (span.service, span.instance, span.host, own.resource_number(place));
             let key = keys.entry(recorder).or_insert_with(|| {
@@ -30,7 +28,7 @@ pub(super) fn write(output: &mut dyn Write, own: Shown<'_>, losses: &mut Losses)
         let trace = spans.first().map(|span| span["traceID"].clone());
         serde_json::to_writer(&mut *output, &json!({ "traceID": trace, "spans": spans, "processes": processes }))?;
     }
-    output.write_all(b"]}\n")
+    Ok(())
 }
 
 fn tags(pairs: &[Pair<'_>]) -> Vec<Value> {

@@ -47,20 +47,69 @@ pub fn wanted() -> Wanted {
     }
 }
 
-/// Writes spans in a format; tells what was lost.
-///
-/// # Errors
-/// Those of the output.
-pub fn write_spans(output: &mut dyn Write, target: SpanTarget, names: &Names, spans: &Spans) -> io::Result<Losses> {
-    let mut losses = Losses::new();
-    let own = Shown { names, spans, kept: spans.kept.as_deref() };
-    match target {
-        SpanTarget::Otlp => otlp::write(output, own, &mut losses)?,
-        SpanTarget::Jaeger => jaeger::write(output, own, &mut losses)?,
-        SpanTarget::Zipkin => zipkin::write(output, own, &mut losses)?,
-        SpanTarget::Csv => table::write(output, own, &mut losses)?,
+impl SpanTarget {
+    /// Whether spans of one trace lie together, so that a writer has to be given whole traces.
+    pub fn by_trace(self) -> bool {
+        self == Self::Jaeger
     }
-    Ok(losses)
+}
+
+/// Writes spans in a format, part by part.
+#[derive(Debug)]
+pub struct SpanWriter {
+    target: SpanTarget,
+    losses: Losses,
+    begun: bool,
+    /// Whether an element of the list was written.
+    listed: bool,
+    request: otlp::Request,
+}
+
+impl SpanWriter {
+    /// Nothing written yet.
+    pub fn new(target: SpanTarget) -> Self {
+        Self { target, losses: Losses::new(), begun: false, listed: false, request: otlp::Request::default() }
+    }
+
+    /// Writes the spans that come next; where a trace lies together, all of it ([`SpanTarget::by_trace`]).
+    ///
+    /// # Errors
+    /// Those of the output.
+    pub fn write(&mut self, output: &mut dyn Write, names: &Names, spans: &Spans) -> io::Result<()> {
+        let own = Shown { names, spans, kept: spans.kept.as_deref() };
+        self.begin(output)?;
+        match self.target {
+            SpanTarget::Otlp => self.request.write(output, own, &mut self.losses),
+            SpanTarget::Jaeger => jaeger::write(output, own, &mut self.listed, &mut self.losses),
+            SpanTarget::Zipkin => zipkin::write(output, own, &mut self.listed, &mut self.losses),
+            SpanTarget::Csv => table::write(output, own, &mut self.losses),
+        }
+    }
+
+    /// Writes what stands before the first span.
+    fn begin(&mut self, output: &mut dyn Write) -> io::Result<()> {
+        match (std::mem::replace(&mut self.begun, true), self.target) {
+            (true, _) | (false, SpanTarget::Otlp) => Ok(()),
+            (false, SpanTarget::Jaeger) => output.write_all(b"{\"data\":["),
+            (false, SpanTarget::Zipkin) => output.write_all(b"["),
+            (false, SpanTarget::Csv) => table::begin(output),
+        }
+    }
+
+    /// Writes what stands behind the last one; tells what was lost.
+    ///
+    /// # Errors
+    /// Those of the output.
+    pub fn finish(mut self, output: &mut dyn Write) -> io::Result<Losses> {
+        self.begin(output)?;
+        match self.target {
+            SpanTarget::Otlp => self.request.finish(output)?,
+            SpanTarget::Jaeger => output.write_all(b"]}\n")?,
+            SpanTarget::Zipkin => output.write_all(b"]\n")?,
+            SpanTarget::Csv => {}
+        }
+        Ok(self.losses)
+    }
 }
 
 /// Takes note of a loss.
@@ -182,18 +231,11 @@ impl<'a> Shown<'a> {
         format!("{:032x}", span.trace.0)
     }
 
-    /// Places of spans, those of a trace together, traces in the order of their first span.
-    fn by_trace(self) -> Vec<Vec<usize>> {
-        let mut places: rustc_hash::FxHashMap<_, usize> = rustc_hash::FxHashMap::default();
-        let mut traces: Vec<Vec<usize>> = Vec::new();
-        for (place, span) in self.spans.spans.iter().enumerate() {
-            let number = *places.entry(span.trace).or_insert_with(|| {
-                traces.push(Vec::new());
-                traces.len() - 1
-            });
-            traces[number].push(place);
-        }
-        traces
+    /// Places of spans, those of a trace together, traces in the order of their identifiers: so they come from the disk, too.
+    fn by_trace(self) -> Vec<usize> {
+        let mut places: Vec<usize> = (0..self.spans.spans.len()).collect();
+        places.sort_by_key(|place| self.spans.spans[*place].trace);
+        places
     }
 
     /// Counts what no target but OTLP holds.

@@ -11,23 +11,56 @@ use crate::spans::write::simulated::number_of;
 /// So many spans are a line.
 const LINE: usize = 500;
 
-pub(super) fn write(output: &mut dyn Write, own: Shown<'_>, losses: &mut Losses) -> io::Result<()> {
-    let places: Vec<usize> = (0..own.spans.spans.len()).collect();
-    for line in places.chunks(LINE) {
-        let resources: Vec<Value> = line
-            .chunk_by(|a, b| own.is_alike(*a, *b))
-            .map(|alike| {
-                let spans: Vec<Value> = alike.iter().map(|place| span(own, *place, losses)).collect();
-                let first = alike[0];
-                let mut resource = vec![("service.name".into(), json!(own.text(own.spans.spans[first].service)))];
-                resource.extend(own.resource(first));
-                json!({ "resource": { "attributes": pairs(&resource) }, "scopeSpans": [{ "spans": spans }] })
-            })
-            .collect();
-        serde_json::to_writer(&mut *output, &json!({ "resourceSpans": resources }))?;
-        output.write_all(b"\n")?;
+/// The request that is a line, as far as there are spans for it.
+#[derive(Debug, Default)]
+pub(super) struct Request {
+    /// The attributes of each resource, and its spans.
+    resources: Vec<(Value, Vec<Value>)>,
+    spans: usize,
+}
+
+impl Request {
+    /// Adds spans. Those of one resource that follow each other are under it together, whichever part they come in.
+    pub fn write(&mut self, output: &mut dyn Write, own: Shown<'_>, losses: &mut Losses) -> io::Result<()> {
+        for place in 0..own.spans.spans.len() {
+            let goes_on = place > 0 && self.spans > 0 && own.is_alike(place - 1, place);
+            if !goes_on {
+                self.begin(resource(own, place));
+            }
+            let (_, spans) = self.resources.last_mut().expect("one has begun");
+            spans.push(span(own, place, losses));
+            self.spans += 1;
+            if self.spans == LINE {
+                self.finish(output)?;
+            }
+        }
+        Ok(())
     }
-    Ok(())
+
+    /// Spans of a resource follow.
+    fn begin(&mut self, resource: Value) {
+        if self.resources.last().is_none_or(|(last, _)| *last != resource) {
+            self.resources.push((resource, Vec::new()));
+        }
+    }
+
+    /// Writes the line.
+    pub fn finish(&mut self, output: &mut dyn Write) -> io::Result<()> {
+        if std::mem::take(&mut self.spans) == 0 {
+            return Ok(());
+        }
+        let resources = self.resources.drain(..).map(|(attributes, spans)| {
+            json!({ "resource": { "attributes": attributes }, "scopeSpans": [{ "spans": spans }] })
+        });
+        serde_json::to_writer(&mut *output, &json!({ "resourceSpans": resources.collect::<Vec<_>>() }))?;
+        output.write_all(b"\n")
+    }
+}
+
+fn resource(own: Shown<'_>, place: usize) -> Value {
+    let mut resource = vec![("service.name".into(), json!(own.text(own.spans.spans[place].service)))];
+    resource.extend(own.resource(place));
+    pairs(&resource)
 }
 
 fn pairs(own: &[Pair<'_>]) -> Value {

@@ -10,8 +10,11 @@ use crate::spans::model::Messaging;
 const HEADER: &str =
     "trace_id,span_id,parent_span_id,service,instance,host,operation,kind,start_ns,end_ns,peer,status,cpu_time_s";
 
+pub(super) fn begin(output: &mut dyn Write) -> io::Result<()> {
+    writeln!(output, "{HEADER}")
+}
+
 pub(super) fn write(output: &mut dyn Write, own: Shown<'_>, losses: &mut Losses) -> io::Result<()> {
-    writeln!(output, "{HEADER}")?;
     for (place, span) in own.spans.spans.iter().enumerate() {
         lost(losses, "that the parent is remote", span.remote);
         lost(losses, "that the parent does not wait (FOLLOWS_FROM)", span.follows);

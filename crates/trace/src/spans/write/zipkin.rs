@@ -7,13 +7,13 @@ use serde_json::{Map, Value, json};
 use super::{Losses, Shown, lost, object, status_pair};
 use crate::spans::model::SpanKind;
 
-pub(super) fn write(output: &mut dyn Write, own: Shown<'_>, losses: &mut Losses) -> io::Result<()> {
-    output.write_all(b"[")?;
+/// Writes elements of the list, the first of which may come behind others.
+pub(super) fn write(output: &mut dyn Write, own: Shown<'_>, listed: &mut bool, losses: &mut Losses) -> io::Result<()> {
     for place in 0..own.spans.spans.len() {
-        output.write_all(if place == 0 { b"" } else { b",\n" })?;
+        output.write_all(if std::mem::replace(listed, true) { b",\n" } else { b"" })?;
         serde_json::to_writer(&mut *output, &one(own, place, losses))?;
     }
-    output.write_all(b"]\n")
+    Ok(())
 }
 
 fn one(own: Shown<'_>, place: usize, losses: &mut Losses) -> Value {

@@ -1,5 +1,6 @@
 //! Datadog: traces as tracers send them (a list of lists of spans, `traces`), payloads of the agent (`tracerPayloads`, `chunks`), and
-//! a trace as its page gives it out (`spans` by their identifiers), in JSON; what tracers send, also in [`msgpack`].
+//! a trace as its page gives it out (`spans` by their identifiers), in JSON; what tracers send, also in [`msgpack`], and what the agent sends on,
+//! in [`protobuf`].
 //!
 //! | what | where |
 //! |---|---|
@@ -12,17 +13,19 @@
 //!
 //! - A trace is known by the low 64 bits of its identifier: of the upper ones only some spans tell.
 //! - Where a file has operations that the sampler rejected, it is from before sampling, and each stands for itself.
-//! - `service` of a call to a database is often a name for that database: `_dd.base_service`, else the span around it, tells whose call it is.
+//! - `service` of a call to a database is often a name for that database: `_dd.base_service`, else the span around it, tells whose call it is. Where
+//!   the program has named its own spans otherwise than it was configured, the span of a server around the call tells.
 //!
 //! Times are nanoseconds.
 
 mod msgpack;
+mod protobuf;
 
-use std::io::{BufRead, BufReader, ErrorKind, Read};
+use std::io::{self, BufRead, BufReader, ErrorKind, Read};
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::codes;
 use crate::read::failed;
@@ -46,7 +49,7 @@ pub(super) const FORMAT: SpanFormat = SpanFormat {
     content: &[Content::Json, Content::Binary],
     detect: |content, head| {
         if content == Content::Binary {
-            return msgpack::is_traces(head.bytes);
+            return msgpack::is_traces(head.bytes) || protobuf::Message::of(head.bytes).is_some();
         }
         let ids = [["trace_id", "span_id"], ["traceID", "spanID"], ["traceId", "spanId"]];
         ids.iter().any(|ids| head.has(ids)) && head.has(&["resource", "start", "duration"])
@@ -59,37 +62,50 @@ fn read(builder: &mut Builder<'_>, input: &mut dyn Read, strict: bool) -> Result
     let file = Arc::clone(&builder.file);
     let mut input = BufReader::with_capacity(64 << 10, input);
     let head = input.fill_buf().map_err(|error| failed(&file, &error))?;
-    if !msgpack::is_traces(head) {
-        let Documents(datadog) = input::documents::<Documents<Datadog>>(builder, &mut input, strict)?;
-        datadog.finish(builder);
-        return Ok(());
-    }
     let mut datadog = Datadog::default();
-    let read = msgpack::spans(&mut input, |span| {
-        let own = Record(&span);
-        datadog.take(builder, own, own);
-    });
-    if let Err(error) = read {
-        let early = error.kind() == ErrorKind::UnexpectedEof;
-        if !early && error.kind() != ErrorKind::InvalidData {
-            return Err(failed(&file, &error).into());
-        }
-        let what = if early {
-            "the MessagePack ends too early".to_owned()
-        } else {
-            format!("this is not MessagePack: {error}")
-        };
-        let used = builder.spans.spans.len();
-        let finding = Diagnostic::error(codes::BAD_MESSAGE, Place::File { file }, what);
-        if strict || used == 0 {
-            return Err(finding.into());
-        }
-        builder.report.count("MessagePack that cannot be read further", || Diagnostic {
-            severity: Severity::Warning,
-            ..finding.with_note(format!("the {used} spans before it are used; what came after is lost"))
+    if msgpack::is_traces(head) {
+        let read = msgpack::spans(&mut input, |span| datadog.item(builder, &span));
+        cut_off(builder, "MessagePack", read, strict)?;
+    } else if let Some(message) = protobuf::Message::of(head) {
+        let read = protobuf::items(&mut input, message, |item| match item {
+            protobuf::Item::Chunk(own) | protobuf::Item::End(own) => datadog.record(builder, Record(&own)),
+            protobuf::Item::Other => newer(builder),
         });
+        cut_off(builder, "protobuf", read, strict)?;
+    } else {
+        Documents(datadog) = input::documents::<Documents<Datadog>>(builder, &mut input, strict)?;
     }
     datadog.finish(builder);
+    Ok(())
+}
+
+/// Counts a payload of the agent that is in its newest form.
+fn newer(builder: &mut Builder<'_>) {
+    let place = Place::File { file: Arc::clone(&builder.file) };
+    builder.report.count("payload in a form that is not read", || {
+        Diagnostic::warning(codes::BAD_MESSAGE, place, "a payload with a table of strings (`v1.0`) was left out")
+            .with_hint("let the tracer send `v0.7` or older")
+    });
+}
+
+/// What came before damage is used, and the damage counted.
+fn cut_off(builder: &mut Builder<'_>, kind: &str, read: io::Result<()>, strict: bool) -> Result<(), Diagnostics> {
+    let Err(error) = read else { return Ok(()) };
+    let file = Arc::clone(&builder.file);
+    let early = error.kind() == ErrorKind::UnexpectedEof;
+    if !early && error.kind() != ErrorKind::InvalidData {
+        return Err(failed(&file, &error).into());
+    }
+    let what = if early { format!("the {kind} ends too early") } else { format!("this is not {kind}: {error}") };
+    let used = builder.spans.spans.len();
+    let finding = Diagnostic::error(codes::BAD_MESSAGE, Place::File { file }, what);
+    if strict || used == 0 {
+        return Err(finding.into());
+    }
+    builder.report.count("message that cannot be read further", || Diagnostic {
+        severity: Severity::Warning,
+        ..finding.with_note(format!("the {used} spans before it are used; what came after is lost"))
+    });
     Ok(())
 }
 
@@ -98,6 +114,10 @@ fn read(builder: &mut Builder<'_>, input: &mut dyn Read, strict: bool) -> Result
 struct Datadog {
     /// Clients' spans that do not tell whose they are.
     calls: Vec<usize>,
+    /// Those that are of the service that was configured.
+    called: Vec<usize>,
+    /// What services of spans were configured as, where the spans are named otherwise.
+    configured: FxHashMap<(TraceId, SpanId), Name>,
     /// Whether the sampler rejected an operation that is here all the same.
     has_rejected: bool,
     /// The machine that a payload tells of, and the spans behind which it does.
@@ -129,11 +149,23 @@ impl Records for Datadog {
 
     fn truncate(&mut self, spans: usize) {
         self.calls.retain(|place| *place < spans);
+        self.called.retain(|place| *place < spans);
         self.hosts.retain(|(behind, _)| *behind <= spans);
     }
 }
 
 impl Datadog {
+    /// Takes a span, or a payload of several lists of spans.
+    fn item(&mut self, builder: &mut Builder<'_>, item: &Map<String, Value>) {
+        let own = Record(item);
+        if !matches!(item.get("chunks"), Some(Value::Array(_))) {
+            self.take(builder, own, own);
+            return;
+        }
+        own.list("chunks").iter().filter_map(Record::of).for_each(|chunk| self.record(builder, chunk));
+        self.record(builder, own);
+    }
+
     fn take(&mut self, builder: &mut Builder<'_>, own: Record<'_>, chunk: Record<'_>) {
         builder.open();
         let trace = builder.spans.trace_id(&number_text(own, &["trace_id", "traceID", "traceId"]));
@@ -182,12 +214,16 @@ impl Datadog {
             span.weight = weight(metric);
         }
         let base = meta("_dd.base_service");
+        if !base.is_empty() {
+            self.configured.insert((span.trace, span.id), builder.names.intern(&base));
+        }
         let at = builder.spans.spans.len();
         if span.kind.calls() {
             if base.is_empty() {
                 self.calls.push(at);
             } else {
                 span.service = builder.names.intern(&base);
+                self.called.push(at);
                 if !span.peer.is_some() && base != service {
                     span.peer = builder.names.intern(&service);
                 }
@@ -196,8 +232,9 @@ impl Datadog {
         let start = own.whole(&["start"]);
         let end = start.zip(own.whole(&["duration"])).map(|(start, duration)| start.saturating_add(duration));
         builder.finish(span, start, end);
-        if builder.spans.spans.len() == at && self.calls.last() == Some(&at) {
-            self.calls.pop();
+        if builder.spans.spans.len() == at {
+            self.calls.pop_if(|place| *place == at);
+            self.called.pop_if(|place| *place == at);
         }
     }
 
@@ -217,6 +254,7 @@ impl Datadog {
                 span.weight = 1.0;
             }
         }
+        name_as_servers(spans, &self.called, &self.configured);
         let services: FxHashMap<(TraceId, SpanId), Name> =
             spans.iter().map(|span| ((span.trace, span.id), span.service)).collect();
         let serving: rustc_hash::FxHashSet<Name> =
@@ -230,6 +268,33 @@ impl Datadog {
                 }
                 span.service = around;
             }
+        }
+    }
+}
+
+/// So many spans above a call are looked at for a server's.
+const ABOVE: usize = 64;
+
+/// Names calls after the server around them, where that is of the same program and named otherwise than this was configured.
+fn name_as_servers(spans: &mut [Span], called: &[usize], configured: &FxHashMap<(TraceId, SpanId), Name>) {
+    if called.is_empty() {
+        return;
+    }
+    let places: FxHashMap<(TraceId, SpanId), usize> =
+        spans.iter().enumerate().map(|(place, span)| ((span.trace, span.id), place)).collect();
+    for &at in called {
+        let Some(&Span { trace, mut parent, service, .. }) = spans.get(at) else { continue };
+        for _ in 0..ABOVE {
+            let above = places.get(&(trace, parent)).map(|place| spans[*place]);
+            let Some(above) = above.filter(|_| configured.get(&(trace, parent)) == Some(&service)) else { break };
+            if above.kind == SpanKind::Server {
+                let own = &mut spans[at];
+                own.service = above.service;
+                // Its own name is no other service.
+                own.peer = if own.peer == own.service { Name::NONE } else { own.peer };
+                break;
+            }
+            parent = above.parent;
         }
     }
 }

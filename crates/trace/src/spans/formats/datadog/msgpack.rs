@@ -1,5 +1,5 @@
 //! MessagePack, in which tracers send traces: lists of lists of spans (`v0.3`, `v0.4`), and a table of strings with spans whose texts are
-//! places in it (`v0.5`).
+//! places in it (`v0.5`); and maps whose `chunks` have lists of spans (`v0.7`).
 
 use std::io::{self, ErrorKind, Read};
 
@@ -24,10 +24,13 @@ const MEMBERS: [&str; 12] = [
     "type",
 ];
 
-/// Whether a file begins with a list of lists of spans, or of strings and such lists.
+/// Whether a file begins with a list of lists of spans, or of strings and such lists, or with a map of chunks.
 pub(super) fn is_traces(head: &[u8]) -> bool {
     let is_list = |byte: Option<&u8>| byte.is_some_and(|byte| matches!(byte, 0x90..=0x9f | 0xdc | 0xdd));
     let has = |name: &[u8]| memchr::memmem::find(head, name).is_some();
+    if head.first().is_some_and(|byte| is_map(*byte)) {
+        return has(b"chunks") && has(b"trace_id") && has(b"span_id");
+    }
     if !is_list(head.first()) {
         return false;
     }
@@ -42,11 +45,21 @@ pub(super) fn is_traces(head: &[u8]) -> bool {
             || head[0] == 0x92 && matches!(input.first(), Some(0xa0..=0xbf | 0xd9..=0xdb)))
 }
 
-/// Hands each span to a taker; how many lists of spans were whole.
+fn is_map(marker: u8) -> bool {
+    matches!(marker, 0x80..=0x8f | 0xde | 0xdf)
+}
+
+/// Hands each span to a taker, or each payload.
 pub(super) fn spans(input: &mut dyn Read, mut take: impl FnMut(Map<String, Value>)) -> io::Result<()> {
     let mut reader = Reader(input);
     loop {
         let Some(first) = reader.first()? else { return Ok(()) };
+        if is_map(first) {
+            if let Value::Object(payload) = reader.value_of(first, 0)? {
+                take(payload);
+            }
+            continue;
+        }
         let lists = reader.length(first)?;
         let mut strings: Option<Vec<String>> = None;
         for number in 0..lists {
@@ -156,8 +169,13 @@ impl Reader<'_> {
         if depth > DEEPEST {
             return Err(malformed("values are nested too deep"));
         }
-        let float = |number: f64| Number::from_f64(number).map_or(Value::Null, Value::Number);
         let marker = self.byte()?;
+        self.value_of(marker, depth)
+    }
+
+    /// The value that begins with this byte.
+    fn value_of(&mut self, marker: u8, depth: usize) -> io::Result<Value> {
+        let float = |number: f64| Number::from_f64(number).map_or(Value::Null, Value::Number);
         Ok(match marker {
             0x00..=0x7f => Value::from(marker),
             0xe0..=0xff => Value::from(marker.cast_signed()),

@@ -1,6 +1,6 @@
 //! How messages lie in a file, told by its first bytes.
 
-use super::wire::varint;
+use super::wire::{Shape, fits, varint};
 
 /// How messages lie in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,17 +44,6 @@ impl Framing {
     }
 }
 
-/// What a field of a known message holds.
-#[derive(Clone, Copy)]
-enum Shape {
-    Number,
-    Fixed64,
-    Fixed32,
-    /// A string or bytes.
-    Bytes,
-    Message(&'static [(u64, Shape)]),
-}
-
 const RESOURCE: &[(u64, Shape)] = &[(1, Shape::Message(KEY_VALUE)), (2, Shape::Number), (3, Shape::Bytes)];
 const KEY_VALUE: &[(u64, Shape)] = &[(1, Shape::Bytes), (2, Shape::Bytes)];
 const SCOPE: &[(u64, Shape)] =
@@ -90,39 +79,4 @@ const REQUEST: &[(u64, Shape)] = &[(1, Shape::Message(RESOURCE_SPANS))];
 /// Whether bytes are a request, or the beginning of one where `cut`. An empty resource alone tells nothing.
 fn request(bytes: &[u8], cut: bool) -> bool {
     bytes.len() > 4 && fits(bytes, REQUEST, cut)
-}
-
-/// Whether bytes are a message of that shape, which may be cut off. Its depth is that of the shape.
-fn fits(mut bytes: &[u8], shape: &[(u64, Shape)], cut: bool) -> bool {
-    while !bytes.is_empty() {
-        let Some((key, rest)) = varint(bytes) else { return cut && bytes.len() < 10 };
-        let Some((_, field)) = shape.iter().find(|(number, _)| *number == key >> 3) else { return false };
-        let (wire, skipped) = match field {
-            Shape::Number => match varint(rest) {
-                Some((_, after)) => (0, rest.len() - after.len()),
-                None => return key % 8 == 0 && cut && rest.len() < 10,
-            },
-            Shape::Fixed64 => (1, 8),
-            Shape::Fixed32 => (5, 4),
-            Shape::Bytes | Shape::Message(_) => {
-                let Some((length, body)) = varint(rest) else { return key & 7 == 2 && cut && rest.len() < 10 };
-                let Ok(length) = usize::try_from(length) else { return false };
-                let whole = length <= body.len();
-                if let Shape::Message(inner) = field
-                    && !fits(&body[..length.min(body.len())], inner, cut && !whole)
-                {
-                    return false;
-                }
-                (2, (rest.len() - body.len()).saturating_add(length))
-            }
-        };
-        if key & 7 != wire {
-            return false;
-        }
-        match rest.get(skipped..) {
-            Some(after) => bytes = after,
-            None => return cut,
-        }
-    }
-    true
 }

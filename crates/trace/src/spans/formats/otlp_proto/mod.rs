@@ -4,7 +4,7 @@
 //! each other with their lengths before them, the records of the Collector's file exporter, packed or not. What is in a message is
 //! what the JSON encoding has; fields that are not known are skipped.
 //!
-//! One `ResourceSpans` of a bare message, or one framed message, is in memory at a time. A message that cannot be read is
+//! A megabyte of them, or one message that is larger, is read at a time. A message that cannot be read is
 //! left out where its end is known, and ends the reading where it is not; what came before is used.
 
 mod frames;
@@ -22,6 +22,7 @@ use crate::spans::formats::{Content, SpanFormat};
 use crate::spans::ids::{SpanId, TraceId};
 use crate::spans::json::{Scalar, Shape};
 use crate::spans::model::{Link, Span, SpanKind};
+use crate::spans::parts::{Fault, read_in_order};
 use crate::spans::sampling::of_trace_state;
 use dyelog_diagnostic::names::{Name, Names};
 use dyelog_diagnostic::{Diagnostic, Diagnostics, Place, Severity};
@@ -44,6 +45,25 @@ const HEAD: usize = 64 << 10;
 /// The largest message that is unpacked, in bytes.
 const UNPACKED: u64 = 256 << 20;
 
+/// About how large a block is that is read by itself, in bytes.
+const BLOCK: usize = 1 << 20;
+
+/// Messages that lie behind each other.
+#[derive(Default)]
+struct Block {
+    bytes: Vec<u8>,
+    messages: Vec<Message>,
+}
+
+/// A message of a block.
+struct Message {
+    place: std::ops::Range<usize>,
+    /// Where it begins in its file.
+    offset: u64,
+    /// Whether it is a `ResourceSpans`, and not a request.
+    is_resource: bool,
+}
+
 fn read(builder: &mut Builder<'_>, mut input: BufReader<&mut dyn Read>, strict: bool) -> Result<(), Diagnostics> {
     let file = Arc::clone(&builder.file);
     let head = input.fill_buf().map_err(|error| failed(&file, &error))?;
@@ -52,35 +72,65 @@ fn read(builder: &mut Builder<'_>, mut input: BufReader<&mut dyn Read>, strict: 
     }
     // A head that tells nothing is read as a bare message, so that its fault has a place.
     let framing = Framing::of(head).unwrap_or(Framing::Bare);
-    let (mut message, mut offset) = (Vec::new(), 0);
-    loop {
-        let at = offset;
-        let found = next(&mut input, framing, &mut message, &mut offset).map_err(|error| failed(&file, &error))?;
-        let before = (builder.spans.spans.len(), builder.spans.links.len());
-        let fault = match found {
-            Found::End => return Ok(()),
-            Found::Skipped => continue,
-            Found::Resource => resource_spans(builder, &message).err().map(|Malformed| NO_MESSAGE),
-            Found::Request => request(builder, &message).err(),
-            Found::Broken(why) => Some(why),
-        };
-        let Some(why) = fault else { continue };
-        builder.truncate(before);
-        let place = Place::Item { file: Arc::clone(&file), item: format!("byte {at}") };
-        let finding = Diagnostic::error(codes::BAD_MESSAGE, place, why);
-        let lost = matches!(found, Found::Broken(_));
-        if strict || lost && builder.spans.spans.is_empty() {
-            return Err(finding.into());
+    let (mut offset, mut ended, mut broken) = (0, false, None);
+    let next = || {
+        let mut block = Block::default();
+        while !ended && block.bytes.len() < BLOCK {
+            let (at, begin) = (offset, block.bytes.len());
+            let found =
+                next(&mut input, framing, &mut block.bytes, &mut offset).map_err(|error| failed(&file, &error))?;
+            match found {
+                Found::End => ended = true,
+                Found::Skipped => block.bytes.truncate(begin),
+                Found::Broken(why) => (ended, broken) = (true, Some((at, why))),
+                Found::Resource | Found::Request => block.messages.push(Message {
+                    place: begin..block.bytes.len(),
+                    offset: at,
+                    is_resource: matches!(found, Found::Resource),
+                }),
+            }
         }
-        let note = if lost { "what comes after it was not read" } else { "this message was left out" };
-        builder.report.count("message that cannot be read", || Diagnostic {
-            severity: Severity::Warning,
-            ..finding.with_note(note)
-        });
-        if lost {
-            return Ok(());
-        }
+        Ok((!block.messages.is_empty()).then_some(block))
+    };
+    read_in_order(builder, strict, next, read_block)?;
+    let Some((at, why)) = broken else { return Ok(()) };
+    let finding = bad_message(&file, at, why);
+    if strict || builder.count() == 0 {
+        return Err(finding.into());
     }
+    count_bad(builder, finding, "what comes after it was not read");
+    Ok(())
+}
+
+fn read_block(builder: &mut Builder<'_>, block: &Block, strict: bool) -> Result<(), Fault> {
+    for message in &block.messages {
+        let before = (builder.spans.spans.len(), builder.spans.links.len());
+        let bytes = &block.bytes[message.place.clone()];
+        let read = if message.is_resource {
+            resource_spans(builder, bytes).map_err(|Malformed| NO_MESSAGE)
+        } else {
+            request(builder, bytes)
+        };
+        let Err(why) = read else { continue };
+        builder.truncate(before);
+        let finding = bad_message(&builder.file, message.offset, why);
+        if strict {
+            return Err(Fault::Fatal(finding.into()));
+        }
+        count_bad(builder, finding, "this message was left out");
+    }
+    Ok(())
+}
+
+fn bad_message(file: &Arc<str>, offset: u64, why: &str) -> Diagnostic {
+    let place = Place::Item { file: Arc::clone(file), item: format!("byte {offset}") };
+    Diagnostic::error(codes::BAD_MESSAGE, place, why)
+}
+
+fn count_bad(builder: &mut Builder<'_>, finding: Diagnostic, note: &str) {
+    builder
+        .report
+        .count("message that cannot be read", || Diagnostic { severity: Severity::Warning, ..finding.with_note(note) });
 }
 
 /// What comes next in a file.
@@ -100,7 +150,7 @@ enum Found {
 const NO_MESSAGE: &str = "this is no OTLP message";
 const CUT: &str = "the file ends within a message";
 
-/// Reads the next part of a file into the buffer.
+/// Reads the next part of a file behind what is in the buffer.
 fn next(input: &mut impl BufRead, framing: Framing, message: &mut Vec<u8>, offset: &mut u64) -> io::Result<Found> {
     let (length, found) = match framing {
         Framing::Bare => {
@@ -134,7 +184,6 @@ fn next(input: &mut impl BufRead, framing: Framing, message: &mut Vec<u8>, offse
             }
         }
     };
-    message.clear();
     let read = input.take(length).read_to_end(message)? as u64;
     *offset += read;
     Ok(if read < length { Found::Broken(CUT) } else { found })
@@ -217,13 +266,28 @@ fn resource_spans(builder: &mut Builder<'_>, message: &[u8]) -> Result<(), Malfo
         if matches!(number, 2 | 1000) {
             let mut scope = Fields::of(value.bytes());
             while let Some((number, value)) = scope.next()? {
-                if number == 2 {
-                    span(builder, signed, value.bytes())?;
+                match number {
+                    1 => instrumentation_scope(builder, value.bytes())?,
+                    2 => span(builder, signed, value.bytes())?,
+                    _ => {}
                 }
             }
         }
     }
     builder.belongs(first..builder.spans.spans.len(), resource);
+    Ok(())
+}
+
+/// `InstrumentationScope`: a collector that samples says there by which policy; nothing else of it is of use.
+fn instrumentation_scope(builder: &mut Builder<'_>, message: &[u8]) -> Result<(), Malformed> {
+    let mut own = Attributes::default();
+    let mut fields = Fields::of(message);
+    while let Some((number, value)) = fields.next()? {
+        if number == 3 {
+            key_value(&mut own, &mut builder.scalar, builder.names, value.bytes())?;
+        }
+    }
+    builder.resource.sampling.chosen = own.sampling.chosen;
     Ok(())
 }
 

@@ -100,6 +100,56 @@ pub fn varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
     None
 }
 
+/// What a field of a known message holds.
+#[derive(Clone, Copy, Debug)]
+pub enum Shape {
+    /// A number of variable length.
+    Number,
+    /// Eight bytes.
+    Fixed64,
+    /// Four bytes.
+    Fixed32,
+    /// A string or bytes.
+    Bytes,
+    /// A message of these fields.
+    Message(&'static [(u64, Shape)]),
+}
+
+/// Whether bytes are a message of that shape, which may be cut off. Its depth is that of the shape.
+pub fn fits(mut bytes: &[u8], shape: &[(u64, Shape)], cut: bool) -> bool {
+    while !bytes.is_empty() {
+        let Some((key, rest)) = varint(bytes) else { return cut && bytes.len() < 10 };
+        let Some((_, field)) = shape.iter().find(|(number, _)| *number == key >> 3) else { return false };
+        let (wire, skipped) = match field {
+            Shape::Number => match varint(rest) {
+                Some((_, after)) => (0, rest.len() - after.len()),
+                None => return key % 8 == 0 && cut && rest.len() < 10,
+            },
+            Shape::Fixed64 => (1, 8),
+            Shape::Fixed32 => (5, 4),
+            Shape::Bytes | Shape::Message(_) => {
+                let Some((length, body)) = varint(rest) else { return key & 7 == 2 && cut && rest.len() < 10 };
+                let Ok(length) = usize::try_from(length) else { return false };
+                let whole = length <= body.len();
+                if let Shape::Message(inner) = field
+                    && !fits(&body[..length.min(body.len())], inner, cut && !whole)
+                {
+                    return false;
+                }
+                (2, (rest.len() - body.len()).saturating_add(length))
+            }
+        };
+        if key & 7 != wire {
+            return false;
+        }
+        match rest.get(skipped..) {
+            Some(after) => bytes = after,
+            None => return cut,
+        }
+    }
+    true
+}
+
 #[cfg(test)]
 mod tests {
     use super::{Fields, Malformed, Value, varint};

@@ -4,13 +4,14 @@
 //!   columns of time bring their units.
 //! - The file `meta.json` beside `data.parquet` names the attributes that a block of Tempo keeps in columns of their own ([`tempo`]).
 //!
-//! A file is in memory as it is packed, and one page of each column unpacked.
+//! Of a large file one row group is in memory as it is packed, and one page of each column unpacked.
 
+mod source;
 mod tempo;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::io::Read;
+use std::io::{self, Read};
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -18,11 +19,12 @@ use serde_json::Value;
 use super::table::Table;
 use crate::codes;
 use crate::messages::row::Row;
-use crate::parquet::{Datum, FieldContent, File, Logical, MAGIC, Malformed, Node, Physical};
+use crate::parquet::{Datum, END, FieldContent, File, Logical, MAGIC, Malformed, Node, Part, Physical, footer};
 use crate::read::failed;
 use crate::spans::builder::Builder;
 use crate::spans::formats::{Content, Piece, SpanFormat};
 use dyelog_diagnostic::{Diagnostic, Diagnostics, Place, Severity};
+use source::Source;
 use tempo::Dedicated;
 
 /// The format.
@@ -48,7 +50,7 @@ fn read(builder: &mut Builder<'_>, pieces: Vec<Piece<'_>>, strict: bool) -> Resu
         let mut bytes = Vec::new();
         input.by_ref().take(MAGIC.len() as u64).read_to_end(&mut bytes).map_err(|error| failed(&name, &error))?;
         if bytes == MAGIC {
-            files.push((name, bytes, input));
+            files.push((name, input));
             continue;
         }
         input.read_to_end(&mut bytes).map_err(|error| failed(&name, &error))?;
@@ -68,10 +70,11 @@ fn read(builder: &mut Builder<'_>, pieces: Vec<Piece<'_>>, strict: bool) -> Resu
             Some("what a block of Tempo says about itself: name the folder, so that `data.parquet` is read, too");
     }
     files.sort_by(|a, b| a.0.cmp(&b.0));
-    for (name, mut bytes, mut input) in files {
-        input.read_to_end(&mut bytes).map_err(|error| failed(&name, &error))?;
+    for (name, input) in files {
+        let mut source =
+            Source::of(&mut MAGIC.chain(input), builder.scratch.as_ref()).map_err(|error| failed(&name, &error))?;
         builder.file = name.as_str().into();
-        one_file(builder, &bytes, blocks.get(folder(&name)), strict)?;
+        one_file(builder, &mut source, blocks.get(folder(&name)), strict)?;
     }
     builder.file = whole;
     Ok(())
@@ -88,26 +91,35 @@ fn refused(file: &Arc<str>, what: &str) -> Diagnostic {
 
 fn one_file(
     builder: &mut Builder<'_>,
-    bytes: &[u8],
+    source: &mut Source,
     dedicated: Option<&Dedicated>,
     strict: bool,
 ) -> Result<(), Diagnostics> {
     let file = Arc::clone(&builder.file);
     let fault = |Malformed(what)| refused(&file, &format!("this Parquet file cannot be read: {what}"));
-    let parquet = File::open(bytes).map_err(fault)?;
+    let broken = |error: &io::Error| failed(&file, error);
+    let length = source.length();
+    let last = source.part(length.saturating_sub(END)..length).map_err(|error| broken(&error))?;
+    let place = footer(&last, length).map_err(fault)?;
+    let about = source.part(place).map_err(|error| broken(&error))?.into_owned();
+    let parquet = File::open(&about).map_err(fault)?;
     let is_tempo = ["TraceID", "rs"].iter().all(|name| parquet.root.fields().iter().any(|field| field.name == *name));
     let mut table = if is_tempo { None } else { Some(Columns::of(builder, &parquet)?) };
     for group in 0..parquet.groups() {
-        let before = builder.spans.spans.len();
+        let before = builder.count();
+        let place = parquet.place(group, length);
+        let begin = place.start;
+        let bytes = source.part(place).map_err(|error| broken(&error))?;
+        let part = Part { bytes: &bytes, begin };
         let read = match &mut table {
-            Some(table) => table.group(builder, &parquet, group, strict),
-            None => tempo::group(builder, &parquet, group, dedicated).map_err(|what| fault(what).into()),
+            Some(table) => table.group(builder, &parquet, (group, part), strict),
+            None => tempo::group(builder, &parquet, (group, part), dedicated).map_err(|what| fault(what).into()),
         };
         let Err(found) = read else { continue };
         if strict {
             return Err(found);
         }
-        let read = builder.spans.spans.len() - before;
+        let read = builder.count() - before;
         for finding in found.0 {
             builder.report.count("row group that cannot be read", || Diagnostic {
                 severity: Severity::Warning,
@@ -151,12 +163,12 @@ impl Columns {
         &mut self,
         builder: &mut Builder<'_>,
         parquet: &File<'_>,
-        group: usize,
+        (group, part): (usize, Part<'_>),
         strict: bool,
     ) -> Result<(), Diagnostics> {
         let file = Arc::clone(&builder.file);
         let fault = |Malformed(what)| refused(&file, &format!("this Parquet file cannot be read: {what}"));
-        let mut rows = parquet.rows(group, |path| path.len() == 1).map_err(fault)?;
+        let mut rows = parquet.rows(group, part, |path| path.len() == 1).map_err(fault)?;
         let (mut row, mut line, mut number) = (Row::default(), String::new(), 0u64);
         while let Some(node) = rows.next().map_err(fault)? {
             number += 1;
@@ -177,6 +189,7 @@ impl Columns {
                     ..finding.with_note("this row was left out")
                 });
             }
+            self.table.hand_on(builder);
         }
         Ok(())
     }

@@ -12,7 +12,7 @@
 use serde_json::Value;
 
 use crate::codes;
-use crate::parquet::{Datum, File, Malformed, Node, View};
+use crate::parquet::{Datum, File, Malformed, Node, Part, View};
 use crate::retained::Status;
 use crate::spans::attributes::Attributes;
 use crate::spans::builder::Builder;
@@ -86,16 +86,17 @@ const LEFT_OUT: [&str; 7] =
 pub(super) fn group(
     builder: &mut Builder<'_>,
     parquet: &File<'_>,
-    group: usize,
+    (group, part): (usize, Part<'_>),
     dedicated: Option<&Dedicated>,
 ) -> Result<(), Malformed> {
-    let mut rows = parquet.rows(group, |path| !path.iter().any(|name| LEFT_OUT.contains(name)))?;
+    let mut rows = parquet.rows(group, part, |path| !path.iter().any(|name| LEFT_OUT.contains(name)))?;
     while let Some(row) = rows.next()? {
         let row = View { field: &parquet.root, node: &row };
         let trace = row.get("TraceID").and_then(View::bytes).map(|bytes| trace_id(builder, bytes)).unwrap_or_default();
         for batch in row.get("rs").map(View::items).unwrap_or_default() {
             resource(builder, trace, batch, dedicated);
         }
+        builder.hand_on();
     }
     Ok(())
 }

@@ -110,6 +110,7 @@ fn read(builder: &mut Builder<'_>, input: &mut dyn Read, strict: bool) -> Result
         if let Err(what) = read {
             bad_line(builder, number, &what, strict)?;
         }
+        table.hand_on(builder);
     }
     table.finish(builder);
     Ok(())
@@ -155,6 +156,13 @@ impl Table {
         let fields = Fields { row, line, columns: &self.columns, mapping: self.mapping.as_deref() };
         let units = *self.units.get_or_insert_with(|| fields.units(builder));
         if self.columns.are_calls() { self.calls.row(builder, &fields, units) } else { fields.span(builder, units) }
+    }
+
+    /// Hands on the spans so far, where no other row tells more of them.
+    pub fn hand_on(&self, builder: &mut Builder<'_>) {
+        if self.mapping.as_ref().is_none_or(|own| own.side == Side::Kind) {
+            builder.hand_on();
+        }
     }
 
     /// Takes what needs all rows.

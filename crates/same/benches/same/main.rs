@@ -1,17 +1,20 @@
-//! How fast messages become interactions and entries: against reading the file alone.
+//! How fast messages become interactions and entries: against reading the file alone, and against part B of the paper by hand.
 //!
 //! `cargo bench -p dyelog-same`. The input is 500,000 messages between a hundred tasks, as a table: eight clients at once, each of
 //! whose requests goes three tasks deep and is passed on in one of four. `stream` takes ten million messages without holding
 //! them: its memory is that of the process.
 
+mod by_hand;
+
 use std::fmt::Write as _;
 use std::io::Read;
 use std::ops::ControlFlow;
 
+use by_hand::ByHand;
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
 use dyelog_same::{Options, Same};
-use dyelog_trace::messages::{MessageStep, StepSink, read_all, source};
+use dyelog_trace::messages::{MessageStep, StepSink, What, read_all, source};
 use dyelog_trace::{Format, TraceNames};
 
 fn main() {
@@ -124,16 +127,43 @@ fn parse_and_analyse(bencher: Bencher) {
     });
 }
 
-#[divan::bench]
-fn pass_by_rules(bencher: Bencher) {
-    let bytes = input();
+fn steps() -> (TraceNames, Vec<MessageStep>) {
     let mut names = TraceNames::new();
     let mut steps = Vec::new();
     let mut sink = |_: &TraceNames, step: &MessageStep| {
         steps.push(*step);
         ControlFlow::Continue(())
     };
-    read(&bytes[..], &mut names, &mut sink);
+    read(&input()[..], &mut names, &mut sink);
+    (names, steps)
+}
+
+/// The baseline: trees alone, no template, no entry.
+#[divan::bench]
+fn part_b_by_hand(bencher: Bencher) {
+    let (names, steps) = steps();
+    let by_hand = || {
+        let mut trees = ByHand::default();
+        for step in &steps {
+            if let What::Message { from, to, .. } = step.what {
+                trees.message(from.0, to.0);
+            }
+        }
+        trees.counts
+    };
+    let mut same = Same::new(Options::default(), Vec::new());
+    for step in &steps {
+        let _ = same.step(&names, step);
+    }
+    // Asynchronous ones apart, of which the end of the trace makes more.
+    let (one, other) = (by_hand(), same.finish(&names).counts);
+    assert_eq!([one[0], one[2]], [other[0], other[2]]);
+    bencher.counter(ItemsCount::new(MESSAGES)).bench_local(|| black_box(by_hand()));
+}
+
+#[divan::bench]
+fn pass_by_rules(bencher: Bencher) {
+    let (names, steps) = steps();
     bencher.counter(ItemsCount::new(MESSAGES)).bench_local(|| {
         let mut same = Same::new(Options::default(), Vec::new());
         for step in &steps {
