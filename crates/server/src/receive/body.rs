@@ -14,21 +14,29 @@ use tokio::time::timeout;
 use super::{LARGEST, Refusal};
 
 /// How many bytes of bodies are in memory together.
-const TOGETHER: usize = 104 << 20;
+const TOGETHER: usize = 72 << 20;
 /// The unit in which memory is handed out.
 const UNIT: usize = 16 << 10;
+/// How many bodies are unpacked at a time: each thread that does so keeps memory that no other one gets.
+const UNPACKERS: usize = 2;
+/// How many times as large as packed a body is taken to become, before it is seen.
+const TYPICAL: usize = 32;
 /// How much is read of a body that is too large, before the answer.
 const DISCARDED: usize = 64 << 20;
 /// How long a body may take.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Memory for bodies.
+/// Memory for bodies, and turns to unpack them.
 #[derive(Clone)]
-pub struct Budget(Arc<Semaphore>);
+pub struct Budget {
+    memory: Arc<Semaphore>,
+    unpackers: Arc<Semaphore>,
+}
 
 impl Default for Budget {
     fn default() -> Self {
-        Self(Arc::new(Semaphore::new(TOGETHER / UNIT)))
+        let of = |permits| Arc::new(Semaphore::new(permits));
+        Self { memory: of(TOGETHER / UNIT), unpackers: of(UNPACKERS) }
     }
 }
 
@@ -45,7 +53,7 @@ impl Share {
         if bytes > self.room {
             let units = (bytes - self.room).div_ceil(UNIT);
             let busy = || Refusal::Busy("too many requests are in work".to_owned());
-            let permit = Arc::clone(&self.budget.0).try_acquire_many_owned(units as u32).map_err(|_| busy())?;
+            let permit = Arc::clone(&self.budget.memory).try_acquire_many_owned(units as u32).map_err(|_| busy())?;
             self.held.push(permit);
             self.room += units * UNIT;
         }
@@ -100,9 +108,14 @@ async fn all(body: &mut Body, share: &mut Share) -> Result<Bytes, Refusal> {
 
 /// Unpacks gzip.
 pub async fn unpacked(packed: Bytes, mut share: Share) -> Result<(Bytes, Share), Refusal> {
+    let stops = || Refusal::Busy("the server stops".to_owned());
+    let turn = Arc::clone(&share.budget.unpackers).acquire_owned().await.map_err(|_| stops())?;
     let unpack = move || {
+        let _turn = turn;
+        let expected = expected(&packed);
+        share.grow(expected)?;
         let mut input = MultiGzDecoder::new(&packed[..]);
-        let (mut bytes, mut chunk) = (Vec::new(), vec![0; UNIT]);
+        let (mut bytes, mut chunk) = (Vec::with_capacity(expected), vec![0; UNIT]);
         loop {
             let read = input
                 .read(&mut chunk)
@@ -122,6 +135,11 @@ pub async fn unpacked(packed: Bytes, mut share: Share) -> Result<(Bytes, Share),
             bytes.extend(&chunk[..read]);
         }
     };
-    let cut = |_| Refusal::Busy("the server stops".to_owned());
-    tokio::task::spawn_blocking(unpack).await.map_err(cut)?
+    tokio::task::spawn_blocking(unpack).await.map_err(|_| stops())?
+}
+
+/// How large a gzip file says at its end that its content is: RFC 1952, §2.3.1. It may lie, and what is packed in parts has more.
+fn expected(packed: &[u8]) -> usize {
+    let told = packed.last_chunk().map_or(0, |end| u32::from_le_bytes(*end) as usize);
+    told.min(LARGEST).min(packed.len().saturating_mul(TYPICAL))
 }
