@@ -168,7 +168,10 @@ pub fn observed_rate(total: &ScenarioTotal) -> Option<f64> {
 pub fn rate_error(total: &ScenarioTotal) -> Option<f64> {
     observed_rate(total)?;
     let bursts = if recorded_at_once(total) { stationarity::dispersion(total) } else { 1.0 };
-    Some(NORMAL * (bursts / total.operations as f64).sqrt())
+    let traced = total.operations as f64;
+    // Where requests were counted, those that were not traced tell the rate, too. Thinning leaves what bursts add in proportion to what is left.
+    let arrivals = if total.sampled.counted > 0 { total.sampled.counted as f64 } else { traced };
+    Some(NORMAL * (1.0 / arrivals + (bursts - 1.0) / traced).sqrt())
 }
 
 /// The 95 % interval of the mean response, as a part of it to both sides: that of independent ones, or where it is wider that of stretches of time, within which
@@ -230,12 +233,16 @@ fn sampling_note(total: &ScenarioTotal) -> Option<String> {
     }
     let weight = sampled_weight(total);
     if let Some(probability) = kept(total) {
-        return (probability < 1.0).then(|| {
+        return Some(if probability < 1.0 {
             format!(
                 "each of them stands for {} operations: their trace identifiers fill {} % of the range, as ratio samplers leave them",
                 short(weight),
                 short((probability * 1000.0).round() / 10.0)
             )
+        } else {
+            "no sampler is recorded, and trace identifiers fill their range: all operations are taken to be traced. A sampler that limits rates, or \
+             decides at the end, leaves the same; `--sampling` gives its probability"
+                .to_owned()
         });
     }
     let unknown = total.operations.saturating_sub(total.sampled.operations);
