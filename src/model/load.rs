@@ -5,12 +5,12 @@ use std::fmt;
 
 use serde::Serialize;
 
+use crate::diagnostic::quantity::time;
 use crate::diagnostic::{Diagnostic, Place, Severity};
-use crate::lqn::sketch::NORMAL;
 use crate::lqn::starts::Stretch;
 use crate::lqn::submodel::{ScenarioTotal, Undated};
 use crate::model::stability::Overload;
-use crate::model::{clocks, codes, stationarity};
+use crate::model::{chance, clocks, codes};
 
 /// The fewest operations from which a rate is estimated.
 const ENOUGH: u64 = 10;
@@ -20,8 +20,6 @@ const PAUSE: f64 = 100.0;
 /// A thread with at most so many operations on average is taken for an arrival, not for one of a fixed number of customers: sessions of
 /// so few arrive as if each operation did (Schroeder, Wierman and Harchol-Balter, Open versus closed, 2006).
 const SESSION: u64 = 5;
-/// The fewest stretches of time whose means tell how far these stray.
-const STRETCHES: usize = 16;
 /// The most recordings that are shown.
 const SHOWN: usize = 5;
 
@@ -56,7 +54,7 @@ impl fmt::Display for Load {
             }
             Self::Closed { population, think_time } => {
                 let customers = if *population == 1 { "customer" } else { "customers" };
-                write!(f, "{population} {customers}, think time {} s", short(*think_time))
+                write!(f, "{population} {customers}, think time {}", time(*think_time))
             }
             Self::Open { rate } => write!(f, "open arrivals, {}/s", short(*rate)),
         }
@@ -162,39 +160,6 @@ pub fn customers_note(scenario: &str, load: Load, total: &ScenarioTotal) -> Diag
 pub fn observed_rate(total: &ScenarioTotal) -> Option<f64> {
     let Recorded { intervals, seconds, .. } = recorded(total)?;
     (seconds > 0.0 && total.operations >= ENOUGH).then(|| weight(total) * intervals as f64 / seconds)
-}
-
-/// The 95 % interval of an observed rate, as a part of it to both sides: that of a Poisson process, wider where starts come in bursts.
-pub fn rate_error(total: &ScenarioTotal) -> Option<f64> {
-    observed_rate(total)?;
-    let bursts = if recorded_at_once(total) { stationarity::dispersion(total) } else { 1.0 };
-    let traced = total.operations as f64;
-    // Where requests were counted, those that were not traced tell the rate, too. Thinning leaves what bursts add in proportion to what is left.
-    let arrivals = if total.sampled.counted > 0 { total.sampled.counted as f64 } else { traced };
-    Some(NORMAL * (1.0 / arrivals + (bursts - 1.0) / traced).sqrt())
-}
-
-/// The 95 % interval of the mean response, as a part of it to both sides: that of independent ones, or where it is wider that of stretches of time, within which
-/// responses depend on each other.
-pub fn response_error(total: &ScenarioTotal) -> Option<f64> {
-    let (cv2, mean) = (total.response.cv2()?, total.response.mean().filter(|mean| *mean > 0.0)?);
-    let count = total.response.count as f64;
-    let independent = cv2 / (count - 1.0);
-    let filled: Vec<(f64, f64)> = total
-        .starts
-        .cells()
-        .iter()
-        .filter(|cell| cell.response.count > 0)
-        .map(|cell| (cell.response.count as f64, cell.response.sum.as_f64()))
-        .collect();
-    let of_stretches = if filled.len() >= STRETCHES && recorded_at_once(total) {
-        let squares: f64 = filled.iter().map(|(own, sum)| (sum - own * mean).powi(2)).sum();
-        let stretches = filled.len() as f64;
-        squares * stretches / (stretches - 1.0) / (count * mean).powi(2)
-    } else {
-        0.0
-    };
-    Some(NORMAL * independent.max(of_stretches).sqrt())
 }
 
 /// How many operations a traced one stands for on average: those that were not sampled, and those whose first span was lost. One whose
@@ -390,7 +355,7 @@ pub fn observed_note(scenario: &str, rate: f64, total: &ScenarioTotal) -> Diagno
         "{} operations were seen to start within {} s, so that the rate is known to ± {} % (95 % interval)",
         total.operations,
         short(window),
-        short((rate_error(total).unwrap_or_default() * 1000.0).round() / 10.0)
+        short((chance::rate_error(total).unwrap_or_default() * 1000.0).round() / 10.0)
     ));
     let told = match sampling_note(total) {
         Some(sampling) => told.with_note(sampling),

@@ -1,6 +1,6 @@
 //! A warning names recordings that are not steady, and no steady one.
 
-use dyelog::diagnostic::Diagnostic;
+use dyelog::diagnostic::{Diagnostic, Severity};
 use dyelog::lqn::saved;
 use dyelog::model::{Configuration, complete};
 use dyelog::pipeline::{self, Input, Options};
@@ -66,6 +66,24 @@ fn bursts_are_told() {
     assert!(notes.iter().any(|note| note.contains("bursts")), "{notes:?}");
 }
 
+/// A pause in a fiftieth of the time is told with what it makes of the mean, and is no warning.
+#[test]
+fn a_short_pause_is_told() {
+    let mut stays = station(9, 4, 0.3, 4000);
+    let found = |stays: &[(f64, f64)]| {
+        let sub = reduced("t.jsonl", spans(stays, 1000, |_| true).as_bytes());
+        let (_, findings, _) = complete(&sub, &Configuration::default()).expect("there are requests");
+        findings.into_iter().find(|found| found.code.0 == "M051")
+    };
+    assert_eq!(found(&stays), None);
+    for stay in &mut stays[2000..2080] {
+        stay.1 = stay.0 + 10.0 * (stay.1 - stay.0);
+    }
+    let pause = found(&stays).expect("it matters");
+    assert_eq!(pause.severity, Severity::Note);
+    assert!(pause.message.contains("which makes 1"), "{}", pause.message);
+}
+
 /// The demand, the rate and the operations of the model of these requests, and what there was to say of steadiness.
 fn modelled(inputs: &[Input], configuration: &str) -> (f64, f64, u64, Vec<Diagnostic>) {
     let config = Input::new("c.toml", configuration);
@@ -105,6 +123,12 @@ fn the_steady_part_is_modelled() {
         let (_, _, operations, told) = modelled(&file, "recording = \"all\"");
         assert_eq!(operations, 4000);
         assert!(told[0].notes.iter().any(|note| note.contains("predicts neither part")), "{told:?}");
+        // Calibration and validation take the same part.
+        let settings = Configuration::default();
+        let steady = pipeline::steady_submodel(&file, &Options::default(), &settings, &mut ())
+            .unwrap_or_else(|found| panic!("{found}"));
+        let operations: u64 = steady.scenarios.values().map(|total| total.operations).sum();
+        assert!((2900..=3200).contains(&operations), "{operations}");
     }
 }
 
