@@ -8,25 +8,32 @@ use dyelog::pipeline::{self, Input, Options};
 use crate::law::reduced;
 use crate::servers::{DEMAND, demand, spans, station};
 
-/// The warnings about the recording of these requests.
-fn told(stays: &[(f64, f64)]) -> Vec<String> {
+/// What there is to say about the recording of these requests.
+fn found(stays: &[(f64, f64)]) -> Vec<Diagnostic> {
     let sub = reduced("t.jsonl", spans(stays, 1000, |_| true).as_bytes());
     let (_, findings, _) = complete(&sub, &Configuration::default()).expect("there are requests");
-    findings.into_iter().filter(|found| found.code.0 == "M051").flat_map(|found| found.notes).collect()
+    findings.into_iter().filter(|found| found.code.0 == "M051").collect()
 }
 
-/// Of steady stations, up to 80 % busy, less than two in a hundred are named: the rate of false alarms.
+/// What warnings say about it.
+fn told(stays: &[(f64, f64)]) -> Vec<String> {
+    let warnings = found(stays).into_iter().filter(|found| found.severity == Severity::Warning);
+    warnings.flat_map(|found| found.notes).collect()
+}
+
+/// Of steady stations, up to 80 % busy, less than two in a hundred are named: the rate of false alarms. One in twenty has a note, on a queue that was long by chance.
 #[test]
 fn steady_recordings_are_not_named() {
-    let mut named = 0;
-    let mut all = 0;
+    let (mut named, mut noted, mut all) = (0, 0, 0);
     for (servers, busy) in [(1, 0.3), (1, 0.6), (1, 0.8), (4, 0.8)] {
         for seed in 100..150 {
             all += 1;
-            named += usize::from(!told(&station(seed, servers, busy, 1200)).is_empty());
+            let found = found(&station(seed, servers, busy, 1200));
+            noted += found.len();
+            named += found.iter().filter(|found| found.severity == Severity::Warning).count();
         }
     }
-    assert!(named * 50 <= all, "{named} of {all}");
+    assert!(named * 50 <= all && noted * 20 <= all, "{named} and {noted} of {all}");
 }
 
 #[test]
@@ -70,16 +77,11 @@ fn bursts_are_told() {
 #[test]
 fn a_short_pause_is_told() {
     let mut stays = station(9, 4, 0.3, 4000);
-    let found = |stays: &[(f64, f64)]| {
-        let sub = reduced("t.jsonl", spans(stays, 1000, |_| true).as_bytes());
-        let (_, findings, _) = complete(&sub, &Configuration::default()).expect("there are requests");
-        findings.into_iter().find(|found| found.code.0 == "M051")
-    };
-    assert_eq!(found(&stays), None);
+    assert_eq!(found(&stays), []);
     for stay in &mut stays[2000..2080] {
         stay.1 = stay.0 + 10.0 * (stay.1 - stay.0);
     }
-    let pause = found(&stays).expect("it matters");
+    let pause = &found(&stays)[0];
     assert_eq!(pause.severity, Severity::Note);
     assert!(pause.message.contains("which makes 1"), "{}", pause.message);
 }
