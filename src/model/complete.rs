@@ -242,7 +242,7 @@ fn choose_loads(
                 }
                 findings.push(match overload {
                     None => load::observed_note(name, rate, total),
-                    Some(overload) => load::overload_warning(name, rate, overload),
+                    Some(overload) => load::overload_warning(name, rate, overload, total),
                 });
                 (Load::Open { rate }, LoadReason::Observed)
             }

@@ -132,10 +132,10 @@ pub fn as_customers(population: u32, rate: f64, total: &ScenarioTotal) -> Option
 
 /// Says that arrivals were taken to be those of customers.
 pub fn steady_note(scenario: &str, load: Load, rate: f64, total: &ScenarioTotal) -> Diagnostic {
-    note(format!("scenario `{scenario}` gets {load}, which make the observed {} operations a second", short(rate)))
+    let told = note(format!("scenario `{scenario}` gets {load}, which make the observed {} operations a second", short(rate)))
         .with_note(format!("{} operations met fewer others than open arrivals at that rate do", total.operations))
-        .with_note("customers of a closed class do: each waits for its response before the next request; `population` sets their number")
-        .with_hint(hint(scenario))
+        .with_note("customers of a closed class do: each waits for its response before the next request; `population` sets their number");
+    with_sampling(told, total).with_hint(hint(scenario))
 }
 
 /// Says that customers were taken from the traces.
@@ -218,6 +218,13 @@ fn sampling_note(total: &ScenarioTotal) -> Option<String> {
     }
     ((weight - 1.0).abs() > 1e-9)
         .then(|| format!("each of them stands for {} operations, by how they were sampled", short(weight)))
+}
+
+fn with_sampling(told: Diagnostic, total: &ScenarioTotal) -> Diagnostic {
+    match sampling_note(total) {
+        Some(sampling) => told.with_note(sampling),
+        None => told,
+    }
 }
 
 /// What a rate is taken from.
@@ -357,10 +364,7 @@ pub fn observed_note(scenario: &str, rate: f64, total: &ScenarioTotal) -> Diagno
         short(window),
         short((chance::rate_error(total).unwrap_or_default() * 1000.0).round() / 10.0)
     ));
-    let told = match sampling_note(total) {
-        Some(sampling) => told.with_note(sampling),
-        None => told,
-    };
+    let told = with_sampling(told, total);
     let told = match total.beheaded {
         0 => told,
         lost => told.with_note(format!("{lost} more began with a span that was lost")),
@@ -390,7 +394,7 @@ pub fn assumed_note(scenario: &str, total: &ScenarioTotal) -> Diagnostic {
 }
 
 /// Says that the model cannot sustain the observed rate, and why.
-pub fn overload_warning(scenario: &str, rate: f64, overload: &Overload) -> Diagnostic {
+pub fn overload_warning(scenario: &str, rate: f64, overload: &Overload, total: &ScenarioTotal) -> Diagnostic {
     let why = match &overload.element {
         Some(element) => {
             format!("{element} would be busy {} % of the time", short(overload.utilization * 100.0))
@@ -401,8 +405,8 @@ pub fn overload_warning(scenario: &str, rate: f64, overload: &Overload) -> Diagn
         "scenario `{scenario}` gets the observed open arrivals of {}/s, which the model cannot sustain",
         short(rate)
     );
-    Diagnostic::warning(codes::LOAD_NOT_SUSTAINED, Place::Nowhere, message)
-        .with_note(why)
+    let told = Diagnostic::warning(codes::LOAD_NOT_SUSTAINED, Place::Nowhere, message).with_note(why);
+    with_sampling(told, total)
         .with_hint("give processors their `multiplicity`, tasks their `threads`, or activities their CPU demand")
         .with_hint(hint(scenario))
 }

@@ -89,3 +89,15 @@ fn identifiers_that_fill_their_range_are_told_as_an_assumption() {
     assert!(!told(30, "all operations are taken to be traced"));
     assert!(told(30, "as ratio samplers leave them"));
 }
+
+/// So does an observed load that the model cannot sustain.
+#[test]
+fn an_overload_tells_what_is_known_of_sampling() {
+    let stays = station(8, 1, 0.3, 1000);
+    let (slow, _) = Configuration::parse(&"c.toml".into(), "[processor.host]\nmultiplicity = 1\nspeed = 0.1\n")
+        .expect("it is sound");
+    let sub = reduced("t.jsonl", spans(&stays, 1000, |_| true).as_bytes());
+    let (_, findings, _) = complete(&sub, &slow).expect("there are requests");
+    let overload = findings.iter().find(|found| found.code.0 == "M012").expect("three times as much as it can do");
+    assert!(overload.notes.iter().any(|note| note.contains("all operations are taken to be traced")), "{overload:?}");
+}
