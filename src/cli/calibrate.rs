@@ -45,7 +45,7 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     let mut loads = Vec::new();
     for trace in traces {
         let trace_alone = std::slice::from_ref(trace);
-        let mut submodel = source::submodel_grouped(trace_alone, (reading, reduce), &configuration, terminal)?;
+        let mut submodel = source::steady_submodel(trace_alone, (reading, reduce), &configuration, terminal)?;
         let own = source::with_defaults(configuration.clone(), &submodel);
         let own = pipeline::measured(&metrics, &mut submodel, own, terminal)?;
         configuration.cores.extend(own.cores);

@@ -112,7 +112,7 @@ fn check(arguments: &CheckArguments, terminal: &mut Terminal) -> Outcome {
     findings.extend(patterns.err().map(|found| found.0).unwrap_or_default());
     if !arguments.traces.is_empty() && grouped {
         let read_so = (&arguments.reading, &arguments.reduce);
-        let sub = source::submodel_grouped(&arguments.traces, read_so, &configuration, terminal)?;
+        let sub = source::steady_submodel(&arguments.traces, read_so, &configuration, terminal)?;
         let configuration = source::with_defaults(configuration, &sub);
         if misread {
             // Names can be looked up all the same, so that all that is wrong is reported at once.

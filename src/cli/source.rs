@@ -79,8 +79,8 @@ pub fn submodel(
     })?)
 }
 
-/// The same, with names grouped as a configuration has it.
-pub fn submodel_grouped(
+/// The same of what a model is made of: the steady part, with names grouped as a configuration has it.
+pub fn steady_submodel(
     files: &[PathBuf],
     (reading, reduce): (&ReadingArguments, &ReduceArguments),
     configuration: &Configuration,
@@ -88,9 +88,8 @@ pub fn submodel_grouped(
 ) -> Result<SubModel, Failure> {
     let inputs = input::inputs(files);
     Ok(with_options(reading, reduce, Keep::Nothing, |options| {
-        pipeline::submodel(&inputs, &pipeline::grouped(options, configuration)?, terminal)
-    })?
-    .submodel)
+        pipeline::steady_submodel(&inputs, options, configuration, terminal)
+    })?)
 }
 
 /// Reads a configuration; shows what there is to say about it.

@@ -63,7 +63,7 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     let mut measured = Vec::new();
     for traces in &arguments.against {
         let alone = std::slice::from_ref(traces);
-        let submodel = source::submodel_grouped(alone, (reading, reduce), &source.configuration, terminal)?;
+        let submodel = source::steady_submodel(alone, (reading, reduce), &source.configuration, terminal)?;
         measured.push((traces.display().to_string(), submodel));
     }
     let progress = Progress::steps("validating", Some(measured.len() as u64));

@@ -18,7 +18,7 @@ use crate::model::origins::quantiles;
 use crate::model::parts::{Customer, Parts};
 use crate::model::servers::{OwnTime, Traced};
 use crate::model::{
-    EntryOrigin, Load, LoadReason, Origins, ScenarioOrigin, TaskOrigin, clocks, codes, joins, load, replicas,
+    EntryOrigin, Load, LoadReason, Origins, ScenarioOrigin, TaskOrigin, chance, clocks, codes, joins, load, replicas,
 };
 
 /// The load of each scenario, and why it is that.
@@ -236,9 +236,9 @@ impl<'a> Assembly<'a> {
                 observed_response: customer.scenario_total.response.mean(),
                 clock_doubt: clocks::doubt(&customer.scenario_total),
                 observed_quantiles: quantiles(&customer.scenario_total.response, &customer.scenario_total.responses),
-                response_error: load::response_error(&customer.scenario_total),
+                response_error: chance::response_error(&customer.scenario_total),
                 observed_rate: load::observed_rate(&customer.scenario_total),
-                rate_error: load::rate_error(&customer.scenario_total),
+                rate_error: chance::rate_error(&customer.scenario_total),
                 customer: None,
                 first: Vec::new(),
                 members: customer.members.clone(),

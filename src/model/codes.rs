@@ -84,6 +84,8 @@ pub const SUMMED_UP: Code = Code("M053");
 pub const COARSE_TIMES: Code = Code("M055");
 /// Delays that templates state and no time tells.
 pub const UNTIMED_DELAYS: Code = Code("M056");
+/// Scenarios with too few operations for percentiles.
+pub const FEW_OPERATIONS: Code = Code("M057");
 /// Entries whose work is not known, beside others whose times are recorded.
 pub const UNSEEN_WORK: Code = Code("M035");
 /// Parallel calls end sooner together than independent ones can, so that the model waits for some of them only.

@@ -9,8 +9,8 @@ use crate::model::demand::DemandSource;
 use crate::model::parts::{Customer, Parts};
 use crate::model::servers::Traced;
 use crate::model::{
-    EntryOrigin, Load, LoadReason, Origins, TaskOrigin, chosen, clocks, codes, deployment, fragments, load, network,
-    outcomes, stability, stationarity, weave,
+    EntryOrigin, Load, LoadReason, Origins, TaskOrigin, chance, chosen, clocks, codes, deployment, fragments, load,
+    network, outcomes, stability, stationarity, weave,
 };
 
 /// Makes a complete model: the model itself, what there is to know about how it was made, and where its elements come from.
@@ -75,8 +75,10 @@ pub fn complete_as_traced(
     let mut built = Assembly::build(&parts, configuration, traced, &demands, &loads);
     let busiest = traced.hosts().map(|(_, host)| host.utilization).fold(stability::busiest(&built.model), f64::max);
     let doubt = fragments::doubt(&lost, &parts, busiest);
-    for scenario in &mut built.origins.scenarios {
-        scenario.response_error = scenario.response_error.map(|error| error.hypot(doubt));
+    let totals = parts.customers.iter().map(|own| &own.scenario_total);
+    let by_queues = chance::queues(&built.model, &built.origins, busiest, totals);
+    for (scenario, queues) in built.origins.scenarios.iter_mut().zip(by_queues) {
+        scenario.response_error = scenario.response_error.map(|error| error.max(queues).hypot(doubt));
     }
     for customer in parts.customers.iter().filter(|customer| customer.members.is_empty()) {
         findings.extend(clocks::finding(&customer.scenario, &customer.scenario_total));
@@ -240,7 +242,7 @@ fn choose_loads(
                 }
                 findings.push(match overload {
                     None => load::observed_note(name, rate, total),
-                    Some(overload) => load::overload_warning(name, rate, overload),
+                    Some(overload) => load::overload_warning(name, rate, overload, total),
                 });
                 (Load::Open { rate }, LoadReason::Observed)
             }

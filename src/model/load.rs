@@ -5,12 +5,12 @@ use std::fmt;
 
 use serde::Serialize;
 
+use crate::diagnostic::quantity::time;
 use crate::diagnostic::{Diagnostic, Place, Severity};
-use crate::lqn::sketch::NORMAL;
 use crate::lqn::starts::Stretch;
 use crate::lqn::submodel::{ScenarioTotal, Undated};
 use crate::model::stability::Overload;
-use crate::model::{clocks, codes, stationarity};
+use crate::model::{chance, clocks, codes};
 
 /// The fewest operations from which a rate is estimated.
 const ENOUGH: u64 = 10;
@@ -20,8 +20,6 @@ const PAUSE: f64 = 100.0;
 /// A thread with at most so many operations on average is taken for an arrival, not for one of a fixed number of customers: sessions of
 /// so few arrive as if each operation did (Schroeder, Wierman and Harchol-Balter, Open versus closed, 2006).
 const SESSION: u64 = 5;
-/// The fewest stretches of time whose means tell how far these stray.
-const STRETCHES: usize = 16;
 /// The most recordings that are shown.
 const SHOWN: usize = 5;
 
@@ -56,7 +54,7 @@ impl fmt::Display for Load {
             }
             Self::Closed { population, think_time } => {
                 let customers = if *population == 1 { "customer" } else { "customers" };
-                write!(f, "{population} {customers}, think time {} s", short(*think_time))
+                write!(f, "{population} {customers}, think time {}", time(*think_time))
             }
             Self::Open { rate } => write!(f, "open arrivals, {}/s", short(*rate)),
         }
@@ -134,10 +132,10 @@ pub fn as_customers(population: u32, rate: f64, total: &ScenarioTotal) -> Option
 
 /// Says that arrivals were taken to be those of customers.
 pub fn steady_note(scenario: &str, load: Load, rate: f64, total: &ScenarioTotal) -> Diagnostic {
-    note(format!("scenario `{scenario}` gets {load}, which make the observed {} operations a second", short(rate)))
+    let told = note(format!("scenario `{scenario}` gets {load}, which make the observed {} operations a second", short(rate)))
         .with_note(format!("{} operations met fewer others than open arrivals at that rate do", total.operations))
-        .with_note("customers of a closed class do: each waits for its response before the next request; `population` sets their number")
-        .with_hint(hint(scenario))
+        .with_note("customers of a closed class do: each waits for its response before the next request; `population` sets their number");
+    with_sampling(told, total).with_hint(hint(scenario))
 }
 
 /// Says that customers were taken from the traces.
@@ -162,36 +160,6 @@ pub fn customers_note(scenario: &str, load: Load, total: &ScenarioTotal) -> Diag
 pub fn observed_rate(total: &ScenarioTotal) -> Option<f64> {
     let Recorded { intervals, seconds, .. } = recorded(total)?;
     (seconds > 0.0 && total.operations >= ENOUGH).then(|| weight(total) * intervals as f64 / seconds)
-}
-
-/// The 95 % interval of an observed rate, as a part of it to both sides: that of a Poisson process, wider where starts come in bursts.
-pub fn rate_error(total: &ScenarioTotal) -> Option<f64> {
-    observed_rate(total)?;
-    let bursts = if recorded_at_once(total) { stationarity::dispersion(total) } else { 1.0 };
-    Some(NORMAL * (bursts / total.operations as f64).sqrt())
-}
-
-/// The 95 % interval of the mean response, as a part of it to both sides: that of independent ones, or where it is wider that of stretches of time, within which
-/// responses depend on each other.
-pub fn response_error(total: &ScenarioTotal) -> Option<f64> {
-    let (cv2, mean) = (total.response.cv2()?, total.response.mean().filter(|mean| *mean > 0.0)?);
-    let count = total.response.count as f64;
-    let independent = cv2 / (count - 1.0);
-    let filled: Vec<(f64, f64)> = total
-        .starts
-        .cells()
-        .iter()
-        .filter(|cell| cell.response.count > 0)
-        .map(|cell| (cell.response.count as f64, cell.response.sum.as_f64()))
-        .collect();
-    let of_stretches = if filled.len() >= STRETCHES && recorded_at_once(total) {
-        let squares: f64 = filled.iter().map(|(own, sum)| (sum - own * mean).powi(2)).sum();
-        let stretches = filled.len() as f64;
-        squares * stretches / (stretches - 1.0) / (count * mean).powi(2)
-    } else {
-        0.0
-    };
-    Some(NORMAL * independent.max(of_stretches).sqrt())
 }
 
 /// How many operations a traced one stands for on average: those that were not sampled, and those whose first span was lost. One whose
@@ -230,12 +198,16 @@ fn sampling_note(total: &ScenarioTotal) -> Option<String> {
     }
     let weight = sampled_weight(total);
     if let Some(probability) = kept(total) {
-        return (probability < 1.0).then(|| {
+        return Some(if probability < 1.0 {
             format!(
                 "each of them stands for {} operations: their trace identifiers fill {} % of the range, as ratio samplers leave them",
                 short(weight),
                 short((probability * 1000.0).round() / 10.0)
             )
+        } else {
+            "no sampler is recorded, and trace identifiers fill their range: all operations are taken to be traced. A sampler that limits rates, or \
+             decides at the end, leaves the same; `--sampling` gives its probability"
+                .to_owned()
         });
     }
     let unknown = total.operations.saturating_sub(total.sampled.operations);
@@ -246,6 +218,13 @@ fn sampling_note(total: &ScenarioTotal) -> Option<String> {
     }
     ((weight - 1.0).abs() > 1e-9)
         .then(|| format!("each of them stands for {} operations, by how they were sampled", short(weight)))
+}
+
+fn with_sampling(told: Diagnostic, total: &ScenarioTotal) -> Diagnostic {
+    match sampling_note(total) {
+        Some(sampling) => told.with_note(sampling),
+        None => told,
+    }
 }
 
 /// What a rate is taken from.
@@ -383,12 +362,9 @@ pub fn observed_note(scenario: &str, rate: f64, total: &ScenarioTotal) -> Diagno
         "{} operations were seen to start within {} s, so that the rate is known to ± {} % (95 % interval)",
         total.operations,
         short(window),
-        short((rate_error(total).unwrap_or_default() * 1000.0).round() / 10.0)
+        short((chance::rate_error(total).unwrap_or_default() * 1000.0).round() / 10.0)
     ));
-    let told = match sampling_note(total) {
-        Some(sampling) => told.with_note(sampling),
-        None => told,
-    };
+    let told = with_sampling(told, total);
     let told = match total.beheaded {
         0 => told,
         lost => told.with_note(format!("{lost} more began with a span that was lost")),
@@ -418,7 +394,7 @@ pub fn assumed_note(scenario: &str, total: &ScenarioTotal) -> Diagnostic {
 }
 
 /// Says that the model cannot sustain the observed rate, and why.
-pub fn overload_warning(scenario: &str, rate: f64, overload: &Overload) -> Diagnostic {
+pub fn overload_warning(scenario: &str, rate: f64, overload: &Overload, total: &ScenarioTotal) -> Diagnostic {
     let why = match &overload.element {
         Some(element) => {
             format!("{element} would be busy {} % of the time", short(overload.utilization * 100.0))
@@ -429,8 +405,8 @@ pub fn overload_warning(scenario: &str, rate: f64, overload: &Overload) -> Diagn
         "scenario `{scenario}` gets the observed open arrivals of {}/s, which the model cannot sustain",
         short(rate)
     );
-    Diagnostic::warning(codes::LOAD_NOT_SUSTAINED, Place::Nowhere, message)
-        .with_note(why)
+    let told = Diagnostic::warning(codes::LOAD_NOT_SUSTAINED, Place::Nowhere, message).with_note(why);
+    with_sampling(told, total)
         .with_hint("give processors their `multiplicity`, tasks their `threads`, or activities their CPU demand")
         .with_hint(hint(scenario))
 }

@@ -6,6 +6,7 @@
 
 mod assembly;
 mod body;
+mod chance;
 mod chosen;
 mod clocks;
 pub mod codes;

@@ -39,7 +39,7 @@ pub struct ScenarioOrigin {
     pub clock_doubt: f64,
     /// Quantiles of the same, where the traces were kept with them.
     pub observed_quantiles: Quantiles,
-    /// The 95 % interval of that mean, as a part of it to both sides, and the doubt of lost spans.
+    /// The 95 % interval of that mean, as the logarithm of a factor to both sides, and the doubt of lost spans.
     pub response_error: Option<f64>,
     /// Operations that were seen to start per second.
     pub observed_rate: Option<f64>,

@@ -8,7 +8,7 @@ use crate::lqn::{EntryId, Model};
 const LIMIT: f64 = 1.0;
 
 /// A model of more steps is not analysed.
-const MOST_STEPS: usize = 20_000_000;
+pub const MOST_STEPS: usize = 20_000_000;
 
 /// An element that cannot sustain its load.
 #[derive(Clone, Debug, PartialEq)]

@@ -7,7 +7,7 @@ pub use from_model::starter_from_model;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use crate::diagnostic::quantity::milliseconds;
+use crate::diagnostic::quantity::{milliseconds, time};
 use crate::lqn::submodel::{Interaction, Moments, SubModel};
 use crate::lqn::{Model, Multiplicity, Task};
 use crate::model::load::{observed_rate, quoted, short, toml_key};
@@ -84,7 +84,7 @@ pub fn starter(sub: &SubModel, configuration: &Configuration, model: &Model, ori
 fn scenario_of(text: &mut String, sub: &SubModel, scenario: &ScenarioOrigin) {
     let _ = write!(text, "\n[scenario.{}]\n# seen {}", toml_key(&scenario.name), times(scenario.operations));
     if let Some(response) = scenario.observed_response {
-        let _ = write!(text, ", mean response {} s", short(response));
+        let _ = write!(text, ", mean response {}", time(response));
     }
     match scenario.load {
         Load::Open { rate } => {
@@ -95,14 +95,14 @@ fn scenario_of(text: &mut String, sub: &SubModel, scenario: &ScenarioOrigin) {
             // Little's law: so many are underway or thinking.
             let think_time = population / rate - response;
             text.push_str("# about as many operations come from these customers:\n");
-            let _ = writeln!(text, "# population = {population}\n# think_time = \"{} s\"", short(think_time));
+            let _ = writeln!(text, "# population = {population}\n# think_time = \"{}\"", duration(think_time));
         }
         Load::Closed { population, think_time } => {
             let why = match scenario.reason {
                 LoadReason::Assumed => "; no two of them overlap",
                 LoadReason::Configured | LoadReason::Observed => "",
             };
-            let _ = writeln!(text, "{why}\npopulation = {population}\nthink_time = \"{} s\"", short(think_time));
+            let _ = writeln!(text, "{why}\npopulation = {population}\nthink_time = \"{}\"", duration(think_time));
             let total = sub.names.get(&scenario.name).and_then(|name| sub.scenarios.get(&name));
             let rate = total.and_then(observed_rate).map_or_else(|| "10".to_owned(), short);
             let _ = writeln!(text, "# or arrivals, whatever happened to those before:\n# rate = \"{rate}/s\"");
@@ -135,7 +135,7 @@ fn demands(text: &mut String, sub: &SubModel) {
     text.push_str("\n[demand.activity]\n");
     for (name, (count, cpu)) in &activities {
         let _ = match cpu.mean() {
-            Some(mean) => writeln!(text, "# {} is measured: {} s on average", toml_key(name), short(mean)),
+            Some(mean) => writeln!(text, "# {} is measured: {} on average", toml_key(name), time(mean)),
             None => writeln!(text, "# {} = \"1 ms\"    # seen {}", toml_key(name), times(*count)),
         };
     }
@@ -146,6 +146,15 @@ fn servers(multiplicity: Multiplicity) -> String {
     match multiplicity {
         Multiplicity::Infinite => "\"infinite\"".to_owned(),
         Multiplicity::Finite(count) => count.to_string(),
+    }
+}
+
+/// A time as a value, in four digits.
+fn duration(seconds: f64) -> String {
+    if seconds > 0.0 && seconds < 1.0 {
+        format!("{} ms", short(seconds * 1e3))
+    } else {
+        format!("{} s", short(seconds))
     }
 }
 

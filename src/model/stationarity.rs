@@ -11,7 +11,7 @@
 use std::ops::Range;
 
 use crate::diagnostic::quantity::time;
-use crate::diagnostic::{Diagnostic, Place};
+use crate::diagnostic::{Diagnostic, Place, Severity};
 use crate::lqn::starts::Stretch;
 use crate::lqn::submodel::{ScenarioTotal, SubModel};
 use crate::model::codes;
@@ -41,6 +41,15 @@ const FEWEST: (usize, u64) = (12, 200);
 /// Each part has at least so many of the cells.
 const PART: usize = 2;
 
+/// A stretch of no more than one of so many cells is too short for a part.
+const SHORT: usize = 20;
+
+/// It has at least so many operations.
+const SEVERAL: f64 = 3.0;
+
+/// They respond more than so many times as slowly as the others. Of servers that are 80 % busy one recording in ten has such a stretch by chance.
+const TIMES: f64 = 5.0;
+
 /// Counts vary so many times as much as those of Poisson arrivals where they come in bursts.
 const BURSTS: f64 = 2.0;
 
@@ -64,11 +73,50 @@ struct Change {
 
 /// What changes within the recording of a scenario.
 pub fn finding(scenario: &str, total: &ScenarioTotal) -> Option<Diagnostic> {
-    told(scenario, total).map(|finding| {
+    let told = told(scenario, total).map(|finding| {
         finding.with_note("the model is of the mean of all of it, and predicts neither part").with_hint(
             "leave out what is no normal operation, such as a warm-up, and set `rate` where the load changed",
         )
-    })
+    });
+    told.or_else(|| stall(scenario, total))
+}
+
+/// Says where a stretch that is too short for a state of its own makes much of the mean response. A long queue does that in a busy system, too, so that it is no warning.
+fn stall(scenario: &str, total: &ScenarioTotal) -> Option<Diagnostic> {
+    let cells = total.starts.cells();
+    if !can_tell(total) {
+        return None;
+    }
+    let means: Vec<(f64, f64)> =
+        cells.iter().map(|cell| (cell.response.count as f64, cell.response.sum.as_f64())).collect();
+    let (count, mean) = mean_of(&means)?;
+    let mut worst: Option<(f64, Range<usize>, f64)> = None;
+    for length in 1..=cells.len() / SHORT {
+        for (at, window) in means.windows(length).enumerate() {
+            let Some((own, slow)) = mean_of(window).filter(|(own, _)| *own >= SEVERAL && *own < count) else {
+                continue;
+            };
+            let rest = (count * mean - own * slow) / (count - own);
+            let makes = 1.0 - rest / mean;
+            if makes > MATTERS && slow > TIMES * rest && worst.as_ref().is_none_or(|(most, ..)| makes > *most) {
+                worst = Some((makes, at..at + length, slow / rest));
+            }
+        }
+    }
+    let (makes, within, times) = worst?;
+    let seconds = |at: i64| at.abs_diff(cells[0].first) as f64 * 1e-9;
+    let (from, to) = (seconds(cells[within.start].first), seconds(cells[within.end - 1].last));
+    let message = format!(
+        "scenario `{scenario}` responds {} times as slowly from {} s to {} s of its recording, which makes {} % of its mean response",
+        short((times * 10.0).round() / 10.0),
+        short(from),
+        short(to),
+        (makes * 100.0).round()
+    );
+    let finding = Diagnostic::new(Severity::Note, codes::NOT_STEADY, Place::Nowhere, message);
+    Some(finding.with_note(
+        "a pause of the system does that, and so does one long queue: the model is of the mean of all of it",
+    ))
 }
 
 /// The longest time of a recording in which neither rates nor response times change.

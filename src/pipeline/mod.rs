@@ -42,6 +42,6 @@ pub use rule_findings::{about_given, about_the_users, of_given};
 pub use solution::Solution;
 pub use source::{
     Given, Named, Questioned, Source, Summed, configuration, given, grouped, is_model, measured, model, model_of,
-    subjects, submodel, with_defaults,
+    steady_submodel, subjects, submodel, with_defaults,
 };
 pub use utilisation::{Exposed, Measure, ValueUnit, exposition, measure, read_utilisation};

@@ -43,6 +43,7 @@ impl Source {
         };
         doubtful.retain(|finding| finding.severity == Severity::Warning);
         let origins = self.origins.as_ref();
+        doubtful.extend(origins.and_then(study::few_operations));
         let unlike_traced =
             origins.map(|origins| study::unlike_traced(&self.model, &results, origins)).unwrap_or_default();
         Ok(Solution { results, doubtful, unlike_traced, backlogs })

@@ -364,11 +364,28 @@ impl Summed {
 
 /// The sub-model of traces, or of saved sub-models.
 pub fn submodel(files: &[Input], options: &Options, listener: &mut dyn Listener) -> Result<Summed, Diagnostics> {
+    let Reduced { reduction, merge, kept, .. } = no_model(files, options, listener)?;
+    Ok(Summed { submodel: reduction.submodel, merge, kept })
+}
+
+/// The sub-model of what [`model()`] makes a model of: of the steady part of what was recorded, with names grouped as the configuration has it.
+///
+/// # Errors
+/// As [`submodel`], and when a pattern of names cannot be read.
+pub fn steady_submodel(
+    files: &[Input],
+    options: &Options,
+    configuration: &Configuration,
+    listener: &mut dyn Listener,
+) -> Result<SubModel, Diagnostics> {
+    let options = &grouped(options, configuration)?;
+    let reduced = no_model(files, options, listener)?;
+    Ok(steady(reduced, files, options, configuration, listener)?.reduction.submodel)
+}
+
+fn no_model(files: &[Input], options: &Options, listener: &mut dyn Listener) -> Result<Reduced, Diagnostics> {
     match submodel_or_model(files, options, listener)? {
-        Found::SubModel(reduced) => {
-            let Reduced { reduction, merge, kept, .. } = *reduced;
-            Ok(Summed { submodel: reduction.submodel, merge, kept })
-        }
+        Found::SubModel(reduced) => Ok(*reduced),
         Found::Model(file, _) => {
             let message = "a complete model stands where traces or sub-models are needed";
             Err(Diagnostic::error(codes::ARGUMENTS, Place::File { file: Arc::clone(file.name()) }, message).into())

@@ -29,6 +29,11 @@ impl Interval {
         Self { low: (figure - half_width).max(0.0), high: figure + half_width }
     }
 
+    /// By a factor to both sides whose logarithm this is.
+    pub fn within(figure: f64, logarithm: f64) -> Self {
+        Self { low: figure * (-logarithm).exp(), high: figure * logarithm.exp() }
+    }
+
     /// Whether it has any of the values from `low` to `high`.
     pub fn meets(&self, low: f64, high: f64) -> bool {
         self.low <= high && self.high >= low

@@ -37,4 +37,4 @@ pub mod sweep;
 pub mod validation;
 pub mod waterfall;
 
-pub use scenario::{ScenarioResult, unlike_traced};
+pub use scenario::{ScenarioResult, few_operations, unlike_traced};

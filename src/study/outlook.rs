@@ -106,7 +106,7 @@ pub fn outlook(model: &Model, results: &Results, origins: Option<&Origins>, thre
             throughput: figure(Quantity::Throughput).unwrap_or_default(),
             rate_error: observed.filter(|own| matches!(own.load, Load::Open { .. })).and_then(|own| own.rate_error),
             response,
-            interval: response.zip(error).map(|(response, error)| Interval::around(response, response * error)),
+            interval: response.zip(error).map(|(response, error)| Interval::within(response, error)),
             simulated_response,
             quantiles: Quantiles { p50, p95, p99, p95_interval: None },
             traced_response: traced.and_then(|traced| traced.observed_response),

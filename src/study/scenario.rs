@@ -122,6 +122,42 @@ pub fn unlike_traced(model: &Model, results: &Results, origins: &Origins) -> Vec
     scenarios.into_iter().filter_map(finding).collect()
 }
 
+/// Below so many operations nothing is said of how much times and calls vary, so that solvers take them as they usually do.
+const FEW: u64 = 10;
+
+/// Scenarios that are named.
+const NAMED: usize = 5;
+
+/// Names scenarios with too few timed operations for percentiles.
+pub fn few_operations(origins: &Origins) -> Option<Diagnostic> {
+    let few: Vec<&ScenarioOrigin> = origins
+        .scenarios
+        .iter()
+        .filter(|own| own.members.is_empty() && own.operations < FEW && own.observed_response.is_some())
+        .collect();
+    if few.is_empty() {
+        return None;
+    }
+    let times = |count: u64| if count == 1 { "1 operation".to_owned() } else { format!("{count} operations") };
+    let message = match &few[..] {
+        [only] => format!("scenario `{}` has {}: too few for percentiles", only.name, times(only.operations)),
+        _ => format!("{} scenarios have too few operations for percentiles", few.len()),
+    };
+    let mut finding = Diagnostic::warning(codes::FEW_OPERATIONS, Place::Nowhere, message);
+    if few.len() > 1 {
+        for own in few.iter().take(NAMED) {
+            finding = finding.with_note(format!("`{}` has {}", own.name, times(own.operations)));
+        }
+        if few.len() > NAMED {
+            finding = finding.with_note(format!("and {} more have fewer than {FEW}", few.len() - NAMED));
+        }
+    }
+    let assumed = format!(
+        "fewer than {FEW} do not tell how times and numbers of calls vary: solvers take exponential times and geometric numbers"
+    );
+    Some(finding.with_note(assumed).with_hint("record more operations"))
+}
+
 /// The response of a scenario that has the system to itself.
 fn alone(model: &Model, origin: &ScenarioOrigin) -> Option<f64> {
     let bounds = bounds(model).ok()?;

@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use crate::diagnostic::Diagnostics;
 use crate::lqn::results::Results;
-use crate::lqn::sketch::NORMAL;
-use crate::lqn::submodel::{Moments, SubModel};
+use crate::lqn::submodel::SubModel;
 use crate::lqn::{Model, Multiplicity, Scheduling};
 use crate::model::utilisation::Busy;
 use crate::model::{Configuration, complete, traced};
@@ -167,9 +166,7 @@ pub fn validate(
                 others.iter().map(|other| other.as_ref()?.responses.get(&load.name).copied()).collect();
             Interval::of(response, &figures, error)
         });
-        let total = measured.submodel.names.get(&load.name).and_then(|name| measured.submodel.scenarios.get(&name));
         let scenario = origins.scenarios.iter().find(|own| own.name == load.name);
-        let operations = total.map_or(0, |total| total.operations).max(1) as f64;
         let p95 = simulated.as_ref().and_then(|simulated| {
             let figure = Figure::Percentile { element: "scenario", name: load.name.to_string(), part: PART };
             figure.of(&at.model, simulated, Some(&at.origins))
@@ -181,14 +178,17 @@ pub fn validate(
             throughput: Compared {
                 predicted: throughput(&at, &results, &load.name),
                 measured: Some(load.rate),
-                measured_interval: Some(Interval::around(load.rate, NORMAL * load.rate / operations.sqrt())),
+                measured_interval: scenario
+                    .and_then(|own| own.rate_error)
+                    .map(|error| Interval::around(load.rate, load.rate * error)),
                 interval: None,
             },
             response: Compared {
                 predicted: response,
                 interval,
                 measured: scenario.and_then(|own| own.observed_response),
-                measured_interval: total.and_then(|total| of_mean(&total.response)),
+                measured_interval: scenario
+                    .and_then(|own| Some(Interval::within(own.observed_response?, own.response_error?))),
             },
             p95: Compared {
                 predicted: p95,
@@ -249,12 +249,6 @@ fn without_loads(configuration: &Configuration) -> Configuration {
 fn throughput(at: &AtLoad, results: &Results, scenario: &str) -> Option<f64> {
     let measure = Measure { element: "scenario", name: scenario.to_owned(), quantity: Quantity::Throughput };
     measure.of(&at.model, results, Some(&at.origins))
-}
-
-/// The 95 % interval of a mean, its values taken to be independent.
-fn of_mean(times: &Moments) -> Option<Interval> {
-    let (mean, cv2) = (times.mean()?, times.cv2()?);
-    (times.count > 1).then(|| Interval::around(mean, NORMAL * mean * (cv2.max(0.0) / times.count as f64).sqrt()))
 }
 
 fn simulated(at: &AtLoad, results: &Results, threads: usize) -> Option<Results> {

@@ -28,6 +28,7 @@ mod extensions;
 mod generator;
 mod golden;
 mod house;
+mod intervals;
 mod join;
 mod join_files;
 mod law;

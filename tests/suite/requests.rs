@@ -105,6 +105,16 @@ fn counters_in_all_forms_tell_the_rate_of_what_was_sampled() {
         assert!(words.contains("M065") && words.contains("each stands for"), "{name}: {words}");
         assert!(!words.contains("M066"), "{name}: {words}");
     }
+    // All requests tell the rate, not only the tenth that was traced.
+    let width = |more: &[&str]| {
+        let (_, text, words) = run(at, &[&["solve", "t.jsonl", "--format", "json"], more].concat());
+        let answer: serde_json::Value = serde_json::from_str(&text).unwrap_or_else(|_| panic!("{words}"));
+        let load = &answer["outlook"]["loads"][0];
+        let number = |key: &str| load[key].as_f64().unwrap_or_else(|| panic!("{load}"));
+        number("throughput_high") / number("throughput") - 1.0
+    };
+    assert!((0.028..0.04).contains(&width(&["--metrics", "requests.prom"])));
+    assert!((0.08..0.13).contains(&width(&[])));
     let (code, text, words) = run(at, &["config", "init", "t.jsonl", "--utilisation", "requests.prom"]);
     assert_eq!(code, 0, "{words}");
     fs::write(at.join("c.toml"), text).expect("the folder is writable");

@@ -1,6 +1,6 @@
 //! A warning names recordings that are not steady, and no steady one.
 
-use dyelog::diagnostic::Diagnostic;
+use dyelog::diagnostic::{Diagnostic, Severity};
 use dyelog::lqn::saved;
 use dyelog::model::{Configuration, complete};
 use dyelog::pipeline::{self, Input, Options};
@@ -8,25 +8,33 @@ use dyelog::pipeline::{self, Input, Options};
 use crate::law::reduced;
 use crate::servers::{DEMAND, demand, spans, station};
 
-/// The warnings about the recording of these requests.
-fn told(stays: &[(f64, f64)]) -> Vec<String> {
+/// What there is to say about the recording of these requests.
+fn found(stays: &[(f64, f64)]) -> Vec<Diagnostic> {
     let sub = reduced("t.jsonl", spans(stays, 1000, |_| true).as_bytes());
     let (_, findings, _) = complete(&sub, &Configuration::default()).expect("there are requests");
-    findings.into_iter().filter(|found| found.code.0 == "M051").flat_map(|found| found.notes).collect()
+    findings.into_iter().filter(|found| found.code.0 == "M051").collect()
 }
 
-/// Of steady stations, up to 80 % busy, less than two in a hundred are named: the rate of false alarms.
+/// What warnings say about it.
+fn told(stays: &[(f64, f64)]) -> Vec<String> {
+    let warnings = found(stays).into_iter().filter(|found| found.severity == Severity::Warning);
+    warnings.flat_map(|found| found.notes).collect()
+}
+
+/// Of steady stations, up to 80 % busy, less than two in a hundred are named: the rate of false alarms. One in twenty has a note, on a queue that was long by chance.
 #[test]
 fn steady_recordings_are_not_named() {
-    let mut named = 0;
-    let mut all = 0;
+    let (mut named, mut noted, mut all) = (0, 0, 0);
     for (servers, busy) in [(1, 0.3), (1, 0.6), (1, 0.8), (4, 0.8)] {
         for seed in 100..150 {
             all += 1;
-            named += usize::from(!told(&station(seed, servers, busy, 1200)).is_empty());
+            let found = found(&station(seed, servers, busy, 1200));
+            let warnings = found.iter().filter(|found| found.severity == Severity::Warning).count();
+            named += warnings;
+            noted += found.len() - warnings;
         }
     }
-    assert!(named * 50 <= all, "{named} of {all}");
+    assert!(named * 50 <= all && noted * 20 <= all, "{named} and {noted} of {all}");
 }
 
 #[test]
@@ -64,6 +72,19 @@ fn bursts_are_told() {
     });
     let notes = told(&stays);
     assert!(notes.iter().any(|note| note.contains("bursts")), "{notes:?}");
+}
+
+/// A pause in a fiftieth of the time is told with what it makes of the mean, and is no warning.
+#[test]
+fn a_short_pause_is_told() {
+    let mut stays = station(9, 4, 0.3, 4000);
+    assert_eq!(found(&stays), []);
+    for stay in &mut stays[2000..2080] {
+        stay.1 = stay.0 + 10.0 * (stay.1 - stay.0);
+    }
+    let pause = &found(&stays)[0];
+    assert_eq!(pause.severity, Severity::Note);
+    assert!(pause.message.contains("which makes 1"), "{}", pause.message);
 }
 
 /// The demand, the rate and the operations of the model of these requests, and what there was to say of steadiness.
@@ -105,6 +126,12 @@ fn the_steady_part_is_modelled() {
         let (_, _, operations, told) = modelled(&file, "recording = \"all\"");
         assert_eq!(operations, 4000);
         assert!(told[0].notes.iter().any(|note| note.contains("predicts neither part")), "{told:?}");
+        // Calibration and validation take the same part.
+        let settings = Configuration::default();
+        let steady = pipeline::steady_submodel(&file, &Options::default(), &settings, &mut ())
+            .unwrap_or_else(|found| panic!("{found}"));
+        let operations: u64 = steady.scenarios.values().map(|total| total.operations).sum();
+        assert!((2900..=3200).contains(&operations), "{operations}");
     }
 }
 

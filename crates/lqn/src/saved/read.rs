@@ -152,6 +152,7 @@ impl Reader<'_> {
             let sampled = shape.sampled.as_ref().map(|own| Sampled {
                 operations: self.count(own.operations, operations, &item),
                 thousandths: self.count(own.thousandths, MOST, &item),
+                counted: 0,
             });
             let response = self.moments(&shape.response, &item);
             let responses = self.sketch(&shape.responses, response.count, &item);

@@ -110,6 +110,8 @@ pub struct Sampled {
     pub operations: u64,
     /// Of how many these stand, in thousandths.
     pub thousandths: u64,
+    /// As many arrivals tell the rate as well as counted requests do; 0 where none were counted. It is not saved: a model is completed with its counters.
+    pub counted: u64,
 }
 
 impl Sampled {
@@ -122,5 +124,6 @@ impl Sampled {
     fn merge(&mut self, other: &Self) {
         self.operations = self.operations.saturating_add(other.operations);
         self.thousandths = self.thousandths.saturating_add(other.thousandths);
+        self.counted = self.counted.saturating_add(other.counted);
     }
 }

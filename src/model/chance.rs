@@ -1,0 +1,89 @@
+//! How far what was traced may be from what the system does on the mean, by chance: 95 % intervals of rates and responses.
+//!
+//! A queue that is long stays so for a while, so that responses depend on those before. A recording of a busy system holds few independent ones, however many operations
+//! it has. Two figures tell how few, and the greater one counts: means of stretches of time, and, where a recording is too short for these, what is known of a queue of
+//! Poisson arrivals. Of known stations up to 80 % busy more than nine intervals of ten hold the mean (`tests/suite/intervals.rs`).
+
+use crate::lqn::bounds::AsymptoticBounds;
+use crate::lqn::operational::OperationalAnalysis;
+use crate::lqn::sketch::NORMAL;
+use crate::lqn::submodel::ScenarioTotal;
+use crate::lqn::{EntryId, Model};
+use crate::model::load::{self, observed_rate, recorded_at_once};
+use crate::model::stability::MOST_STEPS;
+use crate::model::{Load, LoadReason, Origins, ScenarioOrigin, stationarity};
+use crate::solve::student;
+
+/// The fewest stretches of time whose means tell how far these stray.
+const STRETCHES: usize = 8;
+/// The fewest cells of time in which starts are kept, for the same.
+const CELLS: usize = 16;
+/// The busiest server that is reckoned with: beyond, a response may be anything.
+const BUSIEST: f64 = 0.95;
+
+/// The 95 % interval of an observed rate, as a part of it to both sides: that of a Poisson process, wider where starts come in bursts.
+pub fn rate_error(total: &ScenarioTotal) -> Option<f64> {
+    observed_rate(total)?;
+    let bursts = if recorded_at_once(total) { stationarity::dispersion(total) } else { 1.0 };
+    let traced = total.operations as f64;
+    // Where requests were counted, those that were not traced tell the rate, too. Thinning leaves what bursts add in proportion to what is left.
+    let arrivals = if total.sampled.counted > 0 { total.sampled.counted as f64 } else { traced };
+    Some(NORMAL * (1.0 / arrivals + (bursts - 1.0) / traced).sqrt())
+}
+
+/// The 95 % interval of the mean response, as the logarithm of a factor to both sides: that of independent responses, or where it is wider that of means of stretches of
+/// time. These are longer and longer, and fewer, since responses depend on each other within a stretch, and at its ends.
+pub fn response_error(total: &ScenarioTotal) -> Option<f64> {
+    let mean = total.response.mean().filter(|mean| *mean > 0.0)?;
+    let count = total.response.count as f64;
+    let mut widest = NORMAL * of_independent(total)?.sqrt();
+    let cells = total.starts.cells().iter().filter(|cell| cell.response.count > 0);
+    let strays: Vec<f64> = cells.map(|cell| cell.response.sum.as_f64() - cell.response.count as f64 * mean).collect();
+    if strays.len() < CELLS || !recorded_at_once(total) {
+        return Some(widest);
+    }
+    let mut length = 1;
+    while strays.len() / length >= STRETCHES {
+        let squares: f64 = strays.chunks(length).map(|own| own.iter().sum::<f64>().powi(2)).sum();
+        let stretches = strays.len().div_ceil(length);
+        let number = stretches as f64;
+        widest = widest.max(student(stretches - 1) * (squares * number / (number - 1.0)).sqrt() / (count * mean));
+        length *= 2;
+    }
+    Some(widest)
+}
+
+/// The same as what queues make of it beside the variance of single responses, by scenario; 0 where that is not known. `totals` are those of the scenarios.
+///
+/// Over n arrivals the mean wait for an M/M/1 server strays by a squared coefficient of variation of (2 + 5ρ − 4ρ² + ρ³) / (ρ (1 − ρ)² n) (Daley, The serial correlation coefficients of
+/// waiting times in a stationary single server queue, 1968). It is that of the part of the response that is spent in queues.
+pub fn queues<'t>(
+    model: &Model,
+    origins: &Origins,
+    busiest: f64,
+    totals: impl Iterator<Item = &'t ScenarioTotal> + Clone,
+) -> Vec<f64> {
+    let busy = busiest.min(BUSIEST);
+    let arrivals: f64 = totals.clone().map(|total| total.operations as f64 * load::weight(total)).sum();
+    let analysis = OperationalAnalysis::new(model, MOST_STEPS).ok().filter(|_| busy > 0.0 && arrivals > 0.0);
+    let Some(analysis) = analysis else { return vec![0.0; origins.scenarios.len()] };
+    let open = AsymptoticBounds::new(analysis).open();
+    let polynomial = 2.0 + busy * (5.0 - busy * (4.0 - busy));
+    let of_waits = polynomial / (busy * (1.0 - busy).powi(2) * arrivals);
+    let of = |(scenario, total): (&ScenarioOrigin, &ScenarioTotal)| {
+        let is_as_traced = scenario.reason == LoadReason::Observed && matches!(scenario.load, Load::Open { .. });
+        let traced = scenario.observed_response.filter(|mean| is_as_traced && *mean > 0.0)?;
+        let response = |(entry, requests): &(EntryId, f64)| {
+            open.iter().find(|bounds| bounds.entry == *entry).map(|bounds| requests * bounds.response)
+        };
+        let alone: f64 = scenario.first.iter().map(response).sum::<Option<f64>>()?;
+        let waits = (1.0 - alone / traced).clamp(0.0, 1.0);
+        Some(NORMAL * (waits * waits * of_waits + of_independent(total)?).sqrt())
+    };
+    origins.scenarios.iter().zip(totals).map(|own| of(own).unwrap_or(0.0)).collect()
+}
+
+/// The squared coefficient of variation of the mean response, were responses independent.
+fn of_independent(total: &ScenarioTotal) -> Option<f64> {
+    (total.response.count > 1).then_some(total.response.cv2()? / (total.response.count as f64 - 1.0))
+}
