@@ -77,7 +77,7 @@ fn why_not_stops_at_the_first_condition_that_fails() {
     // What a template would begin is not there while it is only tried.
     assert!(!why("request", 8).contains("V "), "{}", why("request", 8));
     assert_has(&why("request", 8), &["forward (order 2) matches, too, and is tried first"]);
-    assert_has(&why("idle", 7), &["no event that it is asked at"]);
+    assert_has(&why("idle", 7), &["its event never concerned the message"]);
 }
 
 #[test]

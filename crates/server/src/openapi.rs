@@ -103,12 +103,13 @@ fn traces() -> Vec<Path> {
         json!({ "post": take })
     };
     let mut import = operation(
-        "Adds a saved sub-model to the interval in which it begins.",
+        "Adds a saved sub-model to the interval in which it begins, or stores reports of observers.",
         &("It is added.", content("Imported")),
         &[],
         &[400, 401, 408, 413, 415, 503],
     );
-    import["requestBody"] = sent(&content("SubModel"));
+    let either = json!({ "anyOf": [of("SubModel"), of("Observations")] });
+    import["requestBody"] = sent(&json!({ "application/json": { "schema": either } }));
     let mut two = period.clone();
     two.extend(period.iter().map(|end| {
         let mut other = end.clone();
@@ -276,7 +277,8 @@ fn schemas() -> Value {
         "Done": object(json!({ "done": { "type": "boolean" } })),
         "Stored": object(json!({ "stored": count, "duplicates": count })),
         "Deleted": object(json!({ "deleted": count })),
-        "Imported": object(json!({ "imported": { "type": "boolean" } })),
+        // How many observations were new, and how many were there, where it was reports.
+        "Imported": object(json!({ "imported": { "type": "boolean" }, "stored": perhaps(count.clone()), "duplicates": perhaps(count.clone()) })),
         "Applications": object(json!({ "applications": list(text.clone()) })),
         "Processes": object(json!({ "processes": list(of("Process")) })),
         // Times are nanoseconds since 1970.

@@ -379,8 +379,7 @@ async fn observed_validation(
 
 async fn reports(State(service): State<Arc<Service>>, Asking(asked): Asking<Asked>) -> Result<Response, Failed> {
     let period = asked.period(&service)?;
-    let signed = |time: u64| i64::try_from(time).unwrap_or(i64::MAX);
-    let text = ask(&service, move |store| store.reports(signed(period.from), signed(period.to))).await?;
+    let text = ask(&service, move |store| store.reports(period.from, period.to)).await?;
     Ok(([(CONTENT_TYPE, "application/json")], text.ok_or_else(nothing)?).into_response())
 }
 
@@ -407,5 +406,5 @@ async fn import(State(desk): State<Desk>, request: Request) -> Result<Response, 
     drop(share);
     let now = service.now();
     ask(&service, move |store| store.add(found.start, now, &found.submodel, &found.merge)).await?;
-    Ok(Json(serde_json::json!({ "imported": true })).into_response())
+    Ok(Json(serde_json::json!({ "imported": true, "stored": null, "duplicates": null })).into_response())
 }

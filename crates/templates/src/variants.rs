@@ -114,7 +114,35 @@ fn variant(template: &Template, all: &Names, items: Vec<MatchItem>) -> Template 
     entries(&template.statements, &absent, &mut made, &mut missing);
     absent.extend(missing.difference(&made).cloned());
     variant.statements = kept(&template.statements, &absent);
+    let tied = |name: &Arc<str>| own.contains(name) || times(&template.conditions, name) == 1;
+    let said = |name: &Arc<str>| variant.statements.iter().any(|one| names_any(one, &Names::from([Arc::clone(name)])));
+    let mut conditions = variant.conditions.clone();
+    for argument in conditions.iter_mut().flat_map(|condition| arguments(&mut condition.value)) {
+        // What a condition that is left out tied to others is now any value.
+        if let Term::Variable(variable, _) = &argument.value
+            && times(&variant.conditions, &variable.name) == 1
+            && !tied(&variable.name)
+            && !said(&variable.name)
+        {
+            argument.value = Term::Wildcard;
+        }
+    }
+    variant.conditions = conditions;
     variant
+}
+
+/// How often conditions name a variable.
+fn times(conditions: &[Spanned<Condition>], name: &Arc<str>) -> usize {
+    let terms = conditions.iter().flat_map(|condition| condition_terms(&condition.value));
+    terms.filter(|term| matches!(&term.value, Term::Variable(variable, _) if variable.name == *name)).count()
+}
+
+/// The arguments of a condition that seeks rows of a relation.
+fn arguments(condition: &mut Condition) -> &mut [Spanned<Term>] {
+    match condition {
+        Condition::Atom { negated: false, atom } => &mut atom.arguments,
+        _ => &mut [],
+    }
 }
 
 fn variable_is(variable: &Variable, names: &Names) -> bool {

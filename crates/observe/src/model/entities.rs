@@ -114,13 +114,10 @@ impl Entity<'_> {
 
     /// How often an operation ended; of clients, how many cycles there were: where these are not observed, each call is one.
     pub(super) fn completions(&self, operation: usize) -> f64 {
-        if !self.is_client {
-            return self.total.completions(&self.operations[operation]) as f64;
-        }
-        if self.operations.is_empty() {
+        if self.is_client && self.operations.is_empty() {
             return self.total.outputs.values().map(|times| times.moments.count as f64).sum();
         }
-        self.operations.iter().map(|operation| self.total.completions(operation) as f64).sum()
+        self.ended(operation, &self.total)
     }
 
     /// How often an operation ended in an interval; of clients, how many cycles did.

@@ -153,8 +153,7 @@ impl Place {
             return self.ask(&client, &Method::GET, "/v1/observed/reports", ends, "").map(Some);
         }
         let Period { from, to } = period(ends)?;
-        let signed = |time: u64| i64::try_from(time).unwrap_or(i64::MAX);
-        self.open()?.reports(signed(from), signed(to)).map_err(self.failed())
+        self.open()?.reports(from, to).map_err(self.failed())
     }
 
     /// Deletes the intervals that lie in a period; says how many.

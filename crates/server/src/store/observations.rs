@@ -5,7 +5,7 @@ use dyelog_observe::observation::{Observation, Process};
 use rusqlite::{Statement, ToSql, TransactionBehavior, params_from_iter};
 
 use super::stretches::{Gathered, MERGED, MOST_ROWS, is_merged};
-use super::{Store, StoreError};
+use super::{Store, StoreError, rows};
 
 /// Processes that are listed at most.
 const MOST_PROCESSES: usize = 1 << 16;
@@ -94,9 +94,9 @@ impl Store {
     ///
     /// # Errors
     /// When the store cannot be read, what it holds cannot, or there are more than can be read at once.
-    pub fn reports(&self, from: i64, to: i64) -> Result<Option<String>, StoreError> {
+    pub fn reports(&self, from: u64, to: u64) -> Result<Option<String>, StoreError> {
         let mut found = Vec::new();
-        self.each_observation(&Which::default(), (from, to), |observation| {
+        self.each_observation(&Which::default(), rows::bounds(from, to), |observation| {
             if found.len() >= MOST_ROWS {
                 return Err(StoreError::TooMany(MOST_ROWS));
             }

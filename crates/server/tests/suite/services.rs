@@ -135,6 +135,27 @@ fn what_is_put_comes_back_in_one_piece() {
     });
 }
 
+/// Reports that are exported and imported are those that were put, and count once.
+#[test]
+fn reports_are_exported_and_imported() {
+    run(async |asker| {
+        let shop = json::write(&observed("shop", 7, 30));
+        asker.ask("POST", "/services/put", PUT, &shop).await;
+        let (status, all) = asker.ask("GET", "/v1/observed/reports", READ, "").await;
+        assert_eq!((status, &all), (StatusCode::OK, &serde_json::from_str(&shop).unwrap()));
+        let (_, half) = asker.ask("GET", "/v1/observed/reports?from=100&to=200", READ, "").await;
+        assert_eq!(half["observations"].as_array().map(Vec::len), Some(10), "{half}");
+
+        assert_eq!(asker.ask("POST", "/services/init", ADMIN, "").await.0, StatusCode::OK);
+        assert_eq!(asker.ask("GET", "/v1/observed/reports", READ, "").await.0, StatusCode::NOT_FOUND);
+        let (_, answer) = asker.ask("POST", "/v1/import", ADMIN, &half.to_string()).await;
+        assert_eq!((&answer["stored"], &answer["duplicates"]), (&10.into(), &0.into()), "{answer}");
+        let (_, answer) = asker.ask("POST", "/v1/import", ADMIN, &shop).await;
+        assert_eq!((&answer["stored"], &answer["duplicates"]), (&20.into(), &10.into()), "{answer}");
+        assert_eq!(asker.ask("GET", "/v1/observed/reports", READ, "").await.1, all);
+    });
+}
+
 #[test]
 fn managed_programs_do_not_manage() {
     run(async |asker| {
