@@ -225,7 +225,13 @@ impl<'p> Words<'p> {
             Value::Field(slot, field, offset) => plus(format!("{}.{}", self.slot(slot), word(field)), offset),
             Value::Carry(number, offset) => plus(format!("carried[{number}]"), offset),
             Value::Integer(number) => number.to_string(),
-            Value::Count(_, offset) => plus("the number of rounds".to_owned(), offset),
+            Value::Count(sequence, offset) => {
+                let several = self.plan.repetitions.len() > 1;
+                let first = self.plan.repetitions.get(usize::from(sequence)).and_then(|own| own.nodes.first());
+                let of =
+                    first.filter(|_| several).map_or_else(String::new, |first| format!(" of {}", self.slot(*first)));
+                plus(format!("the number of rounds{of}"), offset)
+            }
             Value::Running(offset) => plus("the number of the round".to_owned(), offset),
             Value::Symbol(number) => {
                 format!("{:?}", self.plan.symbols.get(number as usize).map_or("?", |symbol| symbol))

@@ -431,8 +431,8 @@ impl This<'_> {
     fn position(&self, position: Position) -> i64 {
         match position {
             Position::At(place) => place,
-            Position::Running(offset) => self.running + offset,
-            Position::Count(sequence, offset) => i64::from(self.found.count(sequence)) + offset,
+            Position::Running(offset) => self.running.saturating_add(offset),
+            Position::Count(sequence, offset) => i64::from(self.found.count(sequence)).saturating_add(offset),
         }
     }
 
@@ -453,8 +453,11 @@ impl This<'_> {
             own
         });
         let Some((sequence, size)) = own else { return NONE };
-        let round = self.position(position) - 1;
-        let place = |round: usize| self.found.of_sequence(sequence, size).get(round * size + node).copied();
+        let round = self.position(position).saturating_sub(1);
+        let place = |round: usize| {
+            let own = self.found.of_sequence(sequence, size);
+            round.checked_mul(size).and_then(|place| own.get(place.checked_add(node)?)).copied()
+        };
         usize::try_from(round).ok().and_then(place).unwrap_or(NONE)
     }
 }

@@ -466,7 +466,7 @@ impl Scope {
         match at {
             At::Scalar | At::First => true,
             At::Here | At::Next => inside.is_some() && own == inside,
-            At::Last | At::After => inside.is_none() || own < inside,
+            At::Last | At::After => inside.is_none() || own <= inside,
             At::Across(sequence, _) => inside == Some((*sequence).into()),
             At::Further(_) | At::Nth(_) | At::FromLast(_) => false,
         }

@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
 use super::{errors, operation, rules, walks};
+use crate::cli::{Folder, run};
 use crate::generator::{Generator, Random, Shape};
 
 /// A match: the glue node, the nodes of both sequences, and the node after them.
@@ -120,23 +121,24 @@ fn two_sequences_are_every_number_of_rounds_of_both() {
     assert!(taken > 500 && fitting > 100, "{taken} templates, {fitting} fit somewhere");
 }
 
+/// A forks three threads, and waits for them in an order.
+fn forks(joins: [u32; 3]) -> String {
+    let mut text = "operation s run=1\ns,1,1,Be | A,1\ns,1,2,Ac | A,2\n".to_owned();
+    for (place, thread) in (3..).zip(2..=4) {
+        text.push_str(&format!("s,1,{place},Fk(s,{thread}) | A,{place}\n"));
+    }
+    for (thread, task) in (2..).zip(["B", "C", "D"]) {
+        text.push_str(&format!("s,{thread},1,Be | {task},1\ns,{thread},2,Ed | {task},2\n"));
+    }
+    for (place, thread) in (6..).zip(joins) {
+        text.push_str(&format!("s,1,{place},Jn(s,{thread}) | A,{place}\n"));
+    }
+    text + "s,1,9,Ac | A,9\ns,1,10,Ed | A,10\n"
+}
+
 /// A forks three threads and waits for them in another order: the second sequence names the threads of the first.
 #[test]
 fn a_later_sequence_names_rounds_of_an_earlier_one() {
-    let trace = |joins: [u32; 3]| {
-        let mut text = "operation s run=1\ns,1,1,Be | A,1\ns,1,2,Ac | A,2\n".to_owned();
-        for (place, thread) in (3..).zip(2..=4) {
-            text.push_str(&format!("s,1,{place},Fk(s,{thread}) | A,{place}\n"));
-        }
-        for thread in 2..=4 {
-            let task = char::from(b'A' + thread as u8 - 1);
-            text.push_str(&format!("s,{thread},1,Be | {task},1\ns,{thread},2,Ed | {task},2\n"));
-        }
-        for (place, thread) in (6..).zip(joins) {
-            text.push_str(&format!("s,1,{place},Jn(s,{thread}) | A,{place}\n"));
-        }
-        text + "s,1,9,Ac | A,9\ns,1,10,Ed | A,10\n"
-    };
     let of = |order: &str| {
         let text = format!(
             "template all {{ order 1 match {{
@@ -149,7 +151,7 @@ fn a_later_sequence_names_rounds_of_an_earlier_one() {
         rules(&text).unwrap_or_else(|found| panic!("{:?}", errors(&found)))
     };
     let places = |order: &str, joins: [u32; 3]| {
-        let (names, toeg) = operation(&trace(joins));
+        let (names, toeg) = operation(&forks(joins));
         walks(&of(order), &names, &toeg).into_iter().map(|(node, [n, o, ..])| (node, n, o)).collect::<Vec<_>>()
     };
     assert_eq!(places("q[z]", [2, 3, 4]), [(1, 3, 3)]);
@@ -179,4 +181,53 @@ fn sequences_exclude_each_other() {
     assert_eq!(with(first, second, ", y[x] > w[x]"), ["R057"]);
     assert_eq!(with(first, second, ", y[o] > 1"), ["R057"]);
     assert_eq!(codes(&format!("{first} {second}"), "m[x+1] == m[x]+1, p[z+1] == p[z]+1"), ["R050"]);
+}
+
+const GATHER: &str = "/// A forks requests, and waits for all of them in the order in which they were made.
+template gather { order -1
+  match {
+    e1 = Ac [j, k, m[1]-1 | a, v]
+    repeat x in 1..n min 1 {
+      f[x] = Fk(q[x]) [j, k, m[x] | a, y[x]]
+      b[x] = Be [j, q[x], 1 | t[x], s[x]]
+    }
+    repeat z in 1..o min 1 { g[z] = Jn(q[z]) [j, k, p[z] | a, w[z]] }
+    last = Ac [j, k, p[o+1] | a, u]
+  }
+  where { m[x+1] == m[x]+1, p[z+1] == p[z]+1, p[1] == m[n+1], o = n, t[x] != a, u > v }
+  model {
+    addActivity(E, e1)
+    for x in 1..n {
+      S[x] := newEntry(R, t[x])
+      awaitRequest(E, S[x], f[x], g[x])
+      addTrigger([j, q[x], 2 | t[x], s[x]+1], S[x])
+    }
+    for z in 1..o { addActivity(E, g[z]) }
+    addActivity(E, last)
+  }
+}
+";
+
+/// The model, the explanations and the picture show both sequences.
+#[test]
+fn both_sequences_are_modelled_explained_and_drawn() {
+    let folder = Folder::new();
+    let rules = folder.file("gather.dl", GATHER);
+    let good = folder.file("good.angio", &forks([2, 3, 4]));
+    let swapped = folder.file("swapped.angio", &forks([3, 2, 4]));
+    let with = |arguments: &[&str]| run(&[arguments, &["--rules", &rules]].concat());
+    let checked = run(&["rules", "check", &rules]);
+    assert_eq!(checked.code, 0, "{}{}", checked.out, checked.err);
+    let covered = with(&["coverage", &good]);
+    assert_eq!(covered.code, 0, "{}{}", covered.out, covered.err);
+    let explained = with(&["explain", &good, "--node", "1,7"]);
+    assert!(explained.out.contains("g[2]") && explained.out.contains("f[3]"), "{}{}", explained.out, explained.err);
+    let missed = with(&["why-not", "gather", "1,2", &swapped]);
+    assert!(missed.out.contains("stops: it needs g.position"), "{}{}", missed.out, missed.err);
+    let drawn = run(&["rules", "draw", "gather", "--rules", &rules]);
+    assert_eq!(drawn.out.matches("class=\"frame\"").count(), 2, "{}{}", drawn.out, drawn.err);
+    let planned = run(&["rules", "plan", "gather", "--rules", &rules]);
+    assert!(planned.out.contains("all nodes of all sequences are different"), "{}{}", planned.out, planned.err);
+    let model = with(&["model", &good]);
+    assert!(["B", "C", "D"].into_iter().all(|task| model.out.contains(task)), "{}{}", model.out, model.err);
 }
