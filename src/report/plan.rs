@@ -141,12 +141,12 @@ impl<'p> Words<'p> {
                 Some(condition) => format!("check that some round was found in which {}", self.all_of(condition)),
                 None => "check that some round was found".to_owned(),
             },
-            TemplateStep::Recall(recall) => format!("{} is that of {}", self.slot(recall.to), self.recalled(recall)),
+            TemplateStep::Recall(recall) => format!("{} is that of {}", self.slot(recall.to), Self::recalled(recall)),
             TemplateStep::Apart(_) => "check that all nodes of all sequences are different ones".to_owned(),
         }
     }
 
-    fn recalled(&self, recall: &Recall) -> String {
+    fn recalled(recall: &Recall) -> String {
         let first = if recall.backward { Position::Count(recall.sequence, 0) } else { Position::At(1) };
         match recall.round {
             round if round == first => "the round walked first".to_owned(),

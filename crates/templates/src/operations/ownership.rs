@@ -64,7 +64,6 @@ const ANY: u8 = 0;
 
 fn index(at: At, round: Position) -> Option<Position> {
     match at {
-        At::Scalar => None,
         At::First => Some(Position::At(1)),
         At::Last => Some(Position::Count(ANY, 0)),
         At::After => Some(Position::Count(ANY, 1)),
@@ -75,7 +74,7 @@ fn index(at: At, round: Position) -> Option<Position> {
             Position::Count(of, offset) => Position::Count(of, offset.saturating_add(1)),
         }),
         At::Across(_, offset) => Some(Position::Running(offset)),
-        At::Further(_) | At::Nth(_) | At::FromLast(_) => None,
+        At::Scalar | At::Further(_) | At::Nth(_) | At::FromLast(_) => None,
     }
 }
 

@@ -29,6 +29,9 @@ pub(super) type Literals<'t> = Vec<&'t Spanned<Condition>>;
 /// Literals of a block, or those outside blocks: when they are asked, and of the rounds of which sequence.
 type Block<'t> = (When, Option<usize>, Literals<'t>);
 
+/// Literals speak of rounds of several sequences, which has been told.
+struct Several;
+
 /// What is decided at one time.
 #[derive(Clone, Debug)]
 pub(super) struct Unit<'t> {
@@ -205,14 +208,14 @@ impl<'t> Meanings<'t> {
             let bodies = self.joined(literals);
             // What is one condition holds of one round, or of every round that it can be asked of.
             if when == When::Some || (block.is_some() && self.of_several(&bodies)) {
-                if let Some(sequence) = self.one_sequence(block, &bodies, findings) {
+                if let Ok(sequence) = self.one_sequence(block, &bodies, findings) {
                     units.push(Unit { when, sequence, bodies, navigates: false });
                 }
                 continue;
             }
             for body in bodies {
                 let bodies = vec![body];
-                let Some(sequence) = self.one_sequence(block, &bodies, findings) else { continue };
+                let Ok(sequence) = self.one_sequence(block, &bodies, findings) else { continue };
                 let when = if sequence.is_some() { When::Every } else { When::Once };
                 units.push(Unit { when, sequence, bodies, navigates: false });
             }
@@ -228,7 +231,7 @@ impl<'t> Meanings<'t> {
         block: Option<usize>,
         bodies: &[Literals<'t>],
         findings: &mut Findings<'_>,
-    ) -> Option<Option<usize>> {
+    ) -> Result<Option<usize>, Several> {
         let mut own = block;
         for literal in bodies.iter().flatten() {
             for sequence in self.at_hand(&literal.value) {
@@ -242,11 +245,11 @@ impl<'t> Meanings<'t> {
                             "name the round of the earlier sequence by the index of the later one: `[{other}]` instead of `[{one}]`"
                         ));
                     }
-                    return None;
+                    return Err(Several);
                 }
             }
         }
-        Some(own)
+        Ok(own)
     }
 
     /// The conditions outside blocks, then those of each block, with the sequence of whose rounds it is.
