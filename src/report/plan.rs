@@ -5,8 +5,8 @@ use serde_json::{Value as Json, json};
 use crate::datalog::ast::Quantifier;
 use crate::report::json::pretty;
 use crate::tlc::plan::{
-    Edge, Expression, ExpressionPart, Field, KindTag, RelationArgument, RoundCondition, Slot, TemplatePlan,
-    TemplateStep, Value,
+    Edge, Expression, ExpressionPart, Field, KindTag, Position, Recall, RelationArgument, RoundCondition, Slot,
+    TemplatePlan, TemplateStep, Value,
 };
 
 /// Plans as text for people.
@@ -83,16 +83,16 @@ impl<'p> Words<'p> {
     fn parts(&self) -> Vec<PlanPart<'p>> {
         let plan = self.plan;
         let mut parts = vec![PlanPart { name: "head", title: String::new(), steps: &plan.head }];
-        if let Some(repetition) = &plan.repetition {
+        for repetition in &plan.repetitions {
             let order =
                 if repetition.backward { "from the last round to the first" } else { "from the first round on" };
             let most = if repetition.longest { ", as many as there are" } else { "" };
             let title = format!("then {order}, at least {}{most}", repetition.min);
             parts.push(PlanPart { name: "round", title, steps: &repetition.steps });
-            parts.push(PlanPart { name: "tail", title: "after the rounds".to_owned(), steps: &plan.tail });
-        }
-        if let Some(steps) = &plan.tail_of_none {
-            parts.push(PlanPart { name: "none", title: "where there is no round".to_owned(), steps });
+            parts.push(PlanPart { name: "tail", title: "after the rounds".to_owned(), steps: &repetition.tail });
+            if let Some(steps) = &repetition.tail_of_none {
+                parts.push(PlanPart { name: "none", title: "where there is no round".to_owned(), steps });
+            }
         }
         parts.retain(|part| part.name == "head" || !part.steps.is_empty());
         parts
@@ -141,7 +141,18 @@ impl<'p> Words<'p> {
                 Some(condition) => format!("check that some round was found in which {}", self.all_of(condition)),
                 None => "check that some round was found".to_owned(),
             },
-            TemplateStep::Recall { to, .. } => format!("{} is that of the round walked first", self.slot(*to)),
+            TemplateStep::Recall(recall) => format!("{} is that of {}", self.slot(recall.to), Self::recalled(recall)),
+            TemplateStep::Apart(_) => "check that all nodes of all sequences are different ones".to_owned(),
+        }
+    }
+
+    fn recalled(recall: &Recall) -> String {
+        let first = if recall.backward { Position::Count(recall.sequence, 0) } else { Position::At(1) };
+        match recall.round {
+            round if round == first => "the round walked first".to_owned(),
+            Position::At(round) => format!("round {round}"),
+            Position::Running(offset) => plus("the round with this number".to_owned(), offset),
+            Position::Count(_, offset) => plus("the last round".to_owned(), offset),
         }
     }
 
@@ -170,7 +181,8 @@ impl<'p> Words<'p> {
 
     /// The condition on some round of that number.
     fn on_some_round(&self, number: u8) -> Option<&RoundCondition> {
-        self.plan.repetition.as_ref()?.steps.iter().find_map(|step| match step {
+        let mut steps = self.plan.repetitions.iter().flat_map(|repetition| &repetition.steps);
+        steps.find_map(|step| match step {
             TemplateStep::Round(condition)
                 if condition.quantifier == Quantifier::Some && condition.number == number =>
             {
@@ -208,16 +220,19 @@ impl<'p> Words<'p> {
     }
 
     pub(super) fn value(&self, value: Value) -> String {
-        let plus = |text: String, offset: i64| match offset {
-            0 => text,
-            offset => format!("{text}{offset:+}"),
-        };
         match value {
             Value::Field(slot, Field::Node, offset) => plus(self.slot(slot).to_owned(), offset),
             Value::Field(slot, field, offset) => plus(format!("{}.{}", self.slot(slot), word(field)), offset),
             Value::Carry(number, offset) => plus(format!("carried[{number}]"), offset),
             Value::Integer(number) => number.to_string(),
-            Value::Count(offset) => plus("the number of rounds".to_owned(), offset),
+            Value::Count(sequence, offset) => {
+                let several = self.plan.repetitions.len() > 1;
+                let first = self.plan.repetitions.get(usize::from(sequence)).and_then(|own| own.nodes.first());
+                let of =
+                    first.filter(|_| several).map_or_else(String::new, |first| format!(" of {}", self.slot(*first)));
+                plus(format!("the number of rounds{of}"), offset)
+            }
+            Value::Running(offset) => plus("the number of the round".to_owned(), offset),
             Value::Symbol(number) => {
                 format!("{:?}", self.plan.symbols.get(number as usize).map_or("?", |symbol| symbol))
             }
@@ -249,6 +264,10 @@ impl<'p> Words<'p> {
         }
         stack.pop().unwrap_or_default()
     }
+}
+
+fn plus(text: String, offset: i64) -> String {
+    if offset == 0 { text } else { format!("{text}{offset:+}") }
 }
 
 /// A field as the paper calls it.

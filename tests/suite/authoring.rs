@@ -85,6 +85,32 @@ fn a_watch_runs_again_when_a_file_changes() {
     assert_eq!(run(&["test", &root, "--watch", "-U"]).code, 2);
 }
 
+/// What a watched test writes into its own folder is no change that it waits for, whatever the file is named.
+#[test]
+fn a_watch_does_not_see_its_own_report() {
+    let folder = Folder::new();
+    folder.file("a.angio", &bundled("traces/rpc.angio"));
+    let root = shown(&folder.path(""));
+    assert_eq!(run(&["test", &root, "-U"]).code, 0);
+    let report = folder.path("report.json");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_dyelog"))
+        .args(["test", &root, "--watch", "--format", "json", "-o", &shown(&report)])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it runs");
+    let mut lines = BufReader::new(child.stderr.take().expect("it is piped")).lines().map_while(Result::ok);
+    let waits = lines.any(|line| line.contains("runs again when a file changes"));
+    // It looks four times a second.
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    folder.file("b.dl", "p(1).\n");
+    let changed = lines.find(|line| line.contains("has changed"));
+    child.kill().expect("it runs until it is ended");
+    child.wait().expect("it was ended");
+    assert!(waits && report.exists(), "it has not been through");
+    assert!(changed.as_deref().is_some_and(|line| line.contains("b.dl")), "{changed:?}");
+}
+
 const GREEDY: &str = "template mine { order -1 match { e1 = Ac [j, k, m | a, v] } model { addActivity(E, e1) } }\n";
 
 #[test]

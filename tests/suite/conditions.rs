@@ -2,6 +2,7 @@
 
 mod laws;
 mod naive;
+mod sequences;
 
 use std::sync::Arc;
 
@@ -11,6 +12,7 @@ use dyelog::tlc::Rules;
 use dyelog::tlc::counters::TaskCounters;
 use dyelog::tlc::explain::attempt::Trial;
 use dyelog::tlc::matcher::{Match, Matcher, Starting, Symbols};
+use dyelog::tlc::plan::MAX_SEQUENCES;
 use dyelog::tlc::recognise::with_relations;
 use dyelog::tlc::visits::Visits;
 use dyelog::trace::{NodeId, Operation, ReadOptions, Toeg, TraceNames, read};
@@ -30,8 +32,14 @@ pub fn rules(text: &str) -> Result<Rules, Vec<Diagnostic>> {
     Rules::of_program(program).map_err(|Diagnostics(found)| found)
 }
 
-/// Where the first template of some rules fits, by the matcher and by the evaluator that explains: they must agree.
+/// Where the first template of some rules fits.
 pub fn fits(rules: &Rules, names: &TraceNames, toeg: &Toeg) -> Fits {
+    walks(rules, names, toeg).into_iter().map(|(node, [rounds, ..])| (node, rounds)).collect()
+}
+
+/// Where the first template of some rules fits, and how many rounds each sequence has, by the matcher and by the evaluator that explains:
+/// they must agree.
+pub fn walks(rules: &Rules, names: &TraceNames, toeg: &Toeg) -> Vec<(NodeId, [u32; MAX_SEQUENCES])> {
     let symbols = Symbols::of(rules.code(), names);
     with_relations(rules, names, toeg, |relations| {
         let budget = u64::MAX.into();
@@ -49,13 +57,14 @@ pub fn fits(rules: &Rules, names: &TraceNames, toeg: &Toeg) -> Fits {
         };
         let trial = Trial::new(rules.plans(), toeg, names, relations, u64::MAX);
         let mut found = Match::default();
-        let mut all = Fits::new();
+        let mut all = Vec::new();
         for node in 0..toeg.len() as NodeId {
-            let fits = matcher.try_at(0, node, None, &mut found).then_some(found.count);
+            let fits = matcher.try_at(0, node, None, &mut found);
+            let fits = fits.then(|| (found.sequences, found.rounds.clone()));
             let attempt = trial.attempt(0, node, &|_| false);
-            let explained = attempt.failure.is_none().then_some(attempt.count);
+            let explained = attempt.failure.is_none().then_some((attempt.sequences, attempt.rounds));
             assert_eq!(fits, explained, "the two evaluators at node {node}");
-            all.extend(fits.map(|count| (node, count)));
+            all.extend(fits.map(|(sequences, _)| (node, sequences.map(|walked| walked.count))));
         }
         all
     })
@@ -241,11 +250,14 @@ const REFUSED: &[(&str, &str, &[&str])] = &[
     (HOPS, "good(g)", &["R057"]),
     (HOPS, "good(e1[x])", &["R057"]),
     (HOPS, "is_bank(a[x])", &["R058"]),
-    (HOPS, "good(g[2])", &["R057"]),
-    (HOPS, "good(g[x+2])", &["R057"]),
+    (HOPS, "good(g[0])", &["R057"]),
+    (HOPS, "good(g[n+2])", &["R057"]),
     (HOPS, "good(g[n+1])", &["R058"]),
     (HOPS, "good(h[x])", &["R058"]),
-    (HOPS, "x > 1", &["R057"]),
+    (HOPS, "x > 1", &["R084"]),
+    (HOPS, "x = 1, y[n] > 2, n > 1", &["R084"]),
+    (HOPS, "some x { x < 1 }", &["R084"]),
+    (HOPS, "!starts(other, x)", &["R058", "R074"]),
     (HOPS, "every y { good(g[x]) }", &["R057"]),
     (HOPS, "every x { good(e1) }", &["R057"]),
     (HOPS, "every x { }", &["R005"]),

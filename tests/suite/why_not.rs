@@ -123,7 +123,7 @@ impl Engine for Both<'_> {
         if let Some((number, attempt)) = first {
             let plan = &self.rules.plans()[number];
             assert_eq!(plan.name, self.rules.plans()[found.template as usize].name, "at node {glue}");
-            assert_eq!((attempt.count, &attempt.rounds), (found.count, &found.rounds), "at node {glue}");
+            assert_eq!((attempt.sequences, &attempt.rounds), (found.sequences, &found.rounds), "at node {glue}");
             for consumed in &plan.effects.consumed {
                 assert_eq!(attempt.slots[consumed.slot as usize], found.slot(consumed.slot), "{}", plan.name);
             }

@@ -286,6 +286,20 @@ pub struct NodePattern {
     pub span: Span,
 }
 
+impl NodePattern {
+    /// All its terms.
+    pub fn terms(&self) -> impl Iterator<Item = &Spanned<Term>> {
+        let target = match &self.kind.value {
+            KindPattern::Fork(target) | KindPattern::Join(target) => Some(target),
+            _ => None,
+        };
+        [&self.scenario, &self.thread, &self.position, &self.task, &self.counter]
+            .into_iter()
+            .chain(target)
+            .chain(self.attributes.iter().map(|(_, term)| term))
+    }
+}
+
 /// The type label of a node pattern.
 #[derive(Clone, Debug, PartialEq)]
 pub enum KindPattern {

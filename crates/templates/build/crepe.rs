@@ -89,6 +89,8 @@ impl Compiled {
                 MatchItem::Repeat(_) | MatchItem::Choice(_) => None,
             })
             .collect();
+        let repeats = template.items.iter().filter(|item| matches!(item, MatchItem::Repeat(_))).count();
+        assert!(repeats <= 1, "{}: the reference walks one sequence", template.name.value);
         let repeat = template.items.iter().find_map(|item| match item {
             MatchItem::Repeat(repeat) => Some(repeat),
             MatchItem::Node(_) | MatchItem::Choice(_) => None,

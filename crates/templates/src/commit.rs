@@ -126,10 +126,12 @@ impl<'a> Commit<'a> {
             }
         }
         if !found.rounds.is_empty() {
-            for (number, round) in found.rounds.chunks(effects.round.len().max(1)).enumerate() {
-                this.running = number as i64 + 1;
-                for (&consumed, &node) in effects.round.iter().zip(round) {
-                    self.consume(node, consumed, &this);
+            for (sequence, own) in effects.rounds.iter().enumerate() {
+                for (number, round) in found.of_sequence(sequence, own.len()).chunks(own.len().max(1)).enumerate() {
+                    this.running = number as i64 + 1;
+                    for (&consumed, &node) in own.iter().zip(round) {
+                        self.consume(node, consumed, &this);
+                    }
                 }
             }
         }
@@ -242,8 +244,8 @@ impl<'a> Commit<'a> {
                 }
             }
             Effect::ForkRequest { from, to, fork, join } => self.fork_request(*from, *to, *fork, *join, this),
-            Effect::For(from, body) => {
-                for running in *from..=i64::from(this.found.count) {
+            Effect::For(sequence, from, body) => {
+                for running in *from..=i64::from(this.found.count(*sequence)) {
                     let this = This { running, ..*this };
                     for effect in body {
                         self.any_effect(effect, &this);
@@ -256,9 +258,13 @@ impl<'a> Commit<'a> {
     #[inline(never)]
     fn add_branch(&mut self, entry: Owner, begin: ModelNode, join: Option<ModelNode>, this: &This<'_>) {
         let (begin, join) = (this.node(begin), join.map_or(NONE, |join| this.node(join)));
+        // A round that there is not has no branch.
+        if begin == NONE {
+            return;
+        }
         let context = self.whose_context(entry, this);
         let entry = context.entry;
-        let fork = if begin == NONE { NONE } else { self.toeg.thread_of(begin).fork };
+        let fork = self.toeg.thread_of(begin).fork;
         self.outcome.branches.push(Branch { entry, fork, join, kind: BranchKind::Thread });
         let branch = self.outcome.branches.len() as u32;
         self.outcome.branch.resize(self.toeg.len(), 0);
@@ -273,6 +279,9 @@ impl<'a> Commit<'a> {
     fn fork_request(&mut self, from: Owner, to: Owner, fork: ModelNode, join: Option<ModelNode>, this: &This<'_>) {
         let (fork, join) = (this.node(fork), join.map_or(NONE, |join| this.node(join)));
         let context = self.whose_context(from, this);
+        if fork == NONE {
+            return;
+        }
         let kind = BranchKind::Request(self.outcome.requests.len() as u32);
         self.outcome.requests.push(Request { from: context.entry, to: self.whose(to, this), at: fork });
         self.outcome.branches.push(Branch { entry: context.entry, fork, join, kind });
@@ -410,7 +419,7 @@ impl<'a> Commit<'a> {
         let (node, field, offset) = match value {
             ModelValue::Fixed(Value::Field(slot, field, offset)) => (this.found.slot(slot), field, offset),
             ModelValue::Fixed(Value::Integer(value)) => return value,
-            ModelValue::Fixed(Value::Carry(..) | Value::Symbol(_) | Value::Count(_)) => return -1,
+            ModelValue::Fixed(Value::Carry(..) | Value::Symbol(_) | Value::Count(..) | Value::Running(_)) => return -1,
             ModelValue::Round { node, position, field, offset } => (this.round_node(node, position), field, offset),
         };
         if node == NONE { -1 } else { label_field(self.toeg, node, field).saturating_add(offset) }
@@ -422,8 +431,8 @@ impl This<'_> {
     fn position(&self, position: Position) -> i64 {
         match position {
             Position::At(place) => place,
-            Position::Running(offset) => self.running + offset,
-            Position::Count(offset) => i64::from(self.found.count) + offset,
+            Position::Running(offset) => self.running.saturating_add(offset),
+            Position::Count(sequence, offset) => i64::from(self.found.count(sequence)).saturating_add(offset),
         }
     }
 
@@ -436,9 +445,19 @@ impl This<'_> {
     }
 
     fn round_node(&self, node: u8, position: Position) -> NodeId {
-        let size = self.effects.round.len();
-        let round = self.position(position) - 1;
-        let place = |round: usize| self.found.rounds.get(round * size + node as usize).copied();
+        let mut node = usize::from(node);
+        let mut sequences = self.effects.rounds.iter().map(Vec::len).enumerate();
+        let own = sequences.find(|(_, size)| {
+            let own = node < *size;
+            node -= if own { 0 } else { *size };
+            own
+        });
+        let Some((sequence, size)) = own else { return NONE };
+        let round = self.position(position).saturating_sub(1);
+        let place = |round: usize| {
+            let own = self.found.of_sequence(sequence, size);
+            round.checked_mul(size).and_then(|place| own.get(place.checked_add(node)?)).copied()
+        };
         usize::try_from(round).ok().and_then(place).unwrap_or(NONE)
     }
 }

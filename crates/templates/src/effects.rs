@@ -123,8 +123,8 @@ pub enum Effect {
         /// The node that waits for its end, where one does.
         join: Option<ModelNode>,
     },
-    /// Does all that for each round from that one on.
-    For(i64, Vec<Effect>),
+    /// Does all that for each round of a sequence from that one on.
+    For(u8, i64, Vec<Effect>),
 }
 
 impl Effect {
@@ -160,8 +160,8 @@ pub struct Effects {
     pub list: Vec<Effect>,
     /// Then, the nodes outside the repetition.
     pub consumed: Vec<Consumed>,
-    /// And those of a round; their registers mean nothing.
-    pub round: Vec<Consumed>,
+    /// And those of a round of each sequence; their registers mean nothing.
+    pub rounds: Vec<Vec<Consumed>>,
     /// How many variables have cells.
     pub variables: u8,
     /// The cells that are read.
@@ -179,7 +179,15 @@ impl Effects {
         let mut consumed = |slot, entry| Consumed { slot, entry: maker.whose(entry), marks: 0 };
         let mut effects = Self {
             consumed: model.owners.iter().map(|&(slot, entry)| consumed(slot, entry)).collect(),
-            round: model.loop_owners.iter().map(|&entry| consumed(0, entry)).collect(),
+            rounds: route
+                .repetitions
+                .iter()
+                .scan(0, |first, repetition| {
+                    let own = *first..*first + repetition.nodes.len();
+                    *first = own.end;
+                    Some(model.loop_owners[own].iter().map(|&entry| consumed(0, entry)).collect())
+                })
+                .collect(),
             variables: model.entry_variables,
             unsure: model.unsure,
             ..Self::default()
@@ -190,18 +198,20 @@ impl Effects {
             effects.variables = 0;
         }
         effects.glue_only = match &effects.consumed[..] {
-            [Consumed { slot: 0, marks, .. }] if effects.list.is_empty() && effects.round.is_empty() => Some(*marks),
+            [Consumed { slot: 0, marks, .. }] if effects.list.is_empty() && effects.rounds.is_empty() => Some(*marks),
             _ => None,
         };
         effects
     }
 
     /// Marks a node when it is consumed, if it always is.
-    fn mark(&mut self, node: ModelNode, marks: u8, from: Option<i64>) -> bool {
+    fn mark(&mut self, node: ModelNode, marks: u8, from: Option<(u8, i64)>) -> bool {
         let consumed = match (node, from) {
             (ModelNode::Fixed(slot), _) => self.consumed.iter_mut().find(|consumed| consumed.slot == slot),
-            (ModelNode::Round { node, position: Position::Running(0) }, Some(..=1)) => {
-                self.round.get_mut(node as usize)
+            (ModelNode::Round { node, position: Position::Running(0) }, Some((sequence, ..=1))) => {
+                let before: usize = self.rounds.iter().take(sequence.into()).map(Vec::len).sum();
+                let own = usize::from(node).checked_sub(before);
+                self.rounds.get_mut(usize::from(sequence)).zip(own).and_then(|(nodes, own)| nodes.get_mut(own))
             }
             _ => None,
         };
@@ -235,7 +245,7 @@ struct Maker<'m> {
 }
 
 impl Maker<'_> {
-    fn effects(&mut self, actions: &[Action], effects: &mut Effects, from: Option<i64>) -> Vec<Effect> {
+    fn effects(&mut self, actions: &[Action], effects: &mut Effects, from: Option<(u8, i64)>) -> Vec<Effect> {
         let mut list: Vec<Effect> = Vec::new();
         // The entry that was made last.
         let mut made = None;
@@ -304,12 +314,12 @@ impl Maker<'_> {
                     let (from, to) = (self.whose(*from), self.whose(*to));
                     Effect::ForkRequest { from, to, fork: *fork, join: *join }
                 }
-                Action::For { from, body } => {
-                    let body = self.effects(body, effects, Some(*from));
+                Action::For { sequence, from, body } => {
+                    let body = self.effects(body, effects, Some((*sequence, *from)));
                     if body.is_empty() {
                         continue;
                     }
-                    Effect::For((*from).max(1), body)
+                    Effect::For(*sequence, (*from).max(1), body)
                 }
             };
             list.push(effect);
@@ -380,7 +390,8 @@ impl Maker<'_> {
     /// Whether every match binds a register, however many rounds it has.
     fn always_binds(&self, slot: Slot) -> bool {
         let binds = |step: &TemplateStep| matches!(step, TemplateStep::Go { to, .. } if *to == slot);
-        slot == 0 || self.route.head.iter().chain(&self.route.tail).any(binds)
+        let tails = self.route.repetitions.iter().flat_map(|repetition| &repetition.tail);
+        slot == 0 || self.route.head.iter().chain(tails).any(binds)
     }
 
     /// The first node of the match that the entry owns.
@@ -429,7 +440,8 @@ impl Maker<'_> {
     }
 
     fn steps(&self) -> impl Iterator<Item = &TemplateStep> {
-        let rounds = self.route.repetition.iter().flat_map(|repetition| &repetition.steps);
-        self.route.head.iter().chain(rounds).chain(&self.route.tail)
+        let rounds =
+            self.route.repetitions.iter().flat_map(|repetition| repetition.steps.iter().chain(&repetition.tail));
+        self.route.head.iter().chain(rounds)
     }
 }

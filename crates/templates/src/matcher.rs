@@ -8,8 +8,8 @@ use rustc_hash::FxHashMap;
 
 use crate::counters::TaskCounters;
 use crate::plan::{
-    Edge, Expression, ExpressionPart, Field, KindTag, MAX_SLOTS, RelationArgument, RoundCondition, Slot, TemplateStep,
-    Value, apply,
+    Edge, Expression, ExpressionPart, Field, KindTag, MAX_SEQUENCES, MAX_SLOTS, RelationArgument, RoundCondition, Slot,
+    TemplateStep, Value, apply,
 };
 use crate::program::{Instruction, Repetition, Routine, Target, TemplateProgram, Test, Way, kind_index};
 use crate::visits::Visits;
@@ -28,15 +28,29 @@ pub struct Match {
     pub template: u16,
     /// The registers. Those that the template does not use hold what was tried before.
     pub slots: [NodeId; REGISTERS],
-    /// The nodes of all rounds, round 1 first.
+    /// The nodes of all rounds, of one sequence after the other, round 1 first.
     pub rounds: Vec<NodeId>,
-    /// How many rounds there are.
+    /// Where the sequences are among them.
+    pub sequences: [Walked; MAX_SEQUENCES],
+}
+
+/// The rounds of a sequence.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Walked {
+    /// Where they begin among the nodes of all rounds.
+    pub start: u32,
+    /// How many there are.
     pub count: u32,
 }
 
 impl Default for Match {
     fn default() -> Self {
-        Self { template: 0, slots: [NONE; REGISTERS], rounds: Vec::new(), count: 0 }
+        Self {
+            template: 0,
+            slots: [NONE; REGISTERS],
+            rounds: Vec::new(),
+            sequences: [Walked::default(); MAX_SEQUENCES],
+        }
     }
 }
 
@@ -45,6 +59,18 @@ impl Match {
     #[inline]
     pub fn slot(&self, slot: Slot) -> NodeId {
         self.slots[slot as usize % REGISTERS]
+    }
+
+    /// How many rounds a sequence has.
+    pub fn count(&self, sequence: u8) -> u32 {
+        self.sequences.get(usize::from(sequence)).map_or(0, |walked| walked.count)
+    }
+
+    /// The nodes of a sequence's rounds, which have so many each.
+    pub fn of_sequence(&self, sequence: usize, size: usize) -> &[NodeId] {
+        let Some(walked) = self.sequences.get(sequence) else { return &[] };
+        let start = walked.start as usize;
+        self.rounds.get(start..start + walked.count as usize * size).unwrap_or_default()
     }
 }
 
@@ -107,10 +133,12 @@ pub struct Starting(RefCell<FxHashMap<(u16, NodeId), bool>>);
 pub struct Registers<'a> {
     /// The events of the nodes.
     events: [&'a Event; REGISTERS],
-    /// What a repetition carries from one round to the next.
+    /// What repetitions carry from one round to the next, one after the other.
     carry: Vec<i64>,
-    /// What it will carry then.
+    /// What one will carry then.
     next_carry: Vec<i64>,
+    /// The number of the round at hand.
+    running: i64,
     /// Which conditions on some round have held of one, a bit each.
     seen: u64,
 }
@@ -118,7 +146,13 @@ pub struct Registers<'a> {
 impl<'a> Registers<'a> {
     /// Registers for a graph, with anything in them.
     pub fn of(toeg: &'a Toeg) -> Self {
-        Self { events: [toeg.event(toeg.root()); REGISTERS], carry: Vec::new(), next_carry: Vec::new(), seen: 0 }
+        Self {
+            events: [toeg.event(toeg.root()); REGISTERS],
+            carry: Vec::new(),
+            next_carry: Vec::new(),
+            running: 0,
+            seen: 0,
+        }
     }
 }
 
@@ -168,8 +202,10 @@ impl<'a> Matcher<'a> {
     fn run(&self, start: Target, glue: NodeId, flags: &[u8], registers: &mut Registers<'a>, found: &mut Match) -> bool {
         registers.events[0] = self.toeg.event(glue);
         found.slots[0] = glue;
-        found.rounds.clear();
-        found.count = 0;
+        if !found.rounds.is_empty() {
+            found.rounds.clear();
+            found.sequences = [Walked::default(); MAX_SEQUENCES];
+        }
         let events = &self.toeg.operation().events;
         let mut run = Run { matcher: self, events, flags, registers, found };
         match run.from(start) {
@@ -219,6 +255,18 @@ fn of_both<const WAY: usize, const TEST: usize>(run: &mut Run<'_, '_>, instructi
     run.go_and_test(const { Way::ALL[WAY] }, const { Test::ALL[TEST] }, instruction)
 }
 
+/// What fits of a sequence.
+struct Best {
+    /// How many rounds.
+    count: u32,
+    /// The registers.
+    slots: [NodeId; REGISTERS],
+    /// The nodes of later sequences' rounds.
+    later: Vec<NodeId>,
+    /// Where those are.
+    walked: [Walked; MAX_SEQUENCES],
+}
+
 /// A run of the program at one glue node.
 pub(super) struct Run<'m, 'a> {
     matcher: &'m Matcher<'a>,
@@ -265,7 +313,7 @@ impl<'a> Run<'_, 'a> {
             Way::ForkOfThreadOf => self.thread_of(from).map_or(NONE, |thread| thread.fork),
             Way::Stay => return passes(test, self.event(to), self.event(instruction.with)),
             Way::Step => return self.step(instruction.number),
-            Way::Repeat => return self.repeat(instruction.number as u16),
+            Way::Repeat => return self.repeat(instruction.number),
         };
         // NONE is beyond all nodes.
         let Some(event) = self.events.get(node as usize) else { return false };
@@ -303,40 +351,62 @@ impl<'a> Run<'_, 'a> {
         self.from(start).is_some()
     }
 
+    /// Walks a sequence and what follows it. Later ones are walked anew for each number of its rounds, up to the first number that
+    /// fits, or the last where the longest is wanted.
     #[inline(never)]
-    fn repeat(&mut self, template: u16) -> bool {
+    fn repeat(&mut self, number: u32) -> bool {
         let program = self.matcher.program;
-        let Some(repetition) = &program.repetitions[template as usize] else { return false };
-        self.found.rounds.clear();
-        self.found.count = 0;
+        let repetition = &program.repetitions[number as usize];
+        let own = usize::from(repetition.sequence);
+        if own == 0 {
+            self.found.rounds.clear();
+        }
+        let start = self.found.rounds.len();
+        self.found.sequences[own] = Walked { start: start as u32, count: 0 };
         let none = repetition.tail_of_none.is_some_and(|tail| repetition.min == 0 && self.all(tail));
-        let mut best = none.then_some((0, self.found.slots));
+        let mut best = none.then(|| Best {
+            count: 0,
+            slots: self.found.slots,
+            later: Vec::new(),
+            walked: [Walked::default(); MAX_SEQUENCES],
+        });
         if !none || repetition.longest {
-            self.rounds(repetition, &mut best);
+            self.rounds(repetition, start, &mut best);
         }
         let found = &mut *self.found;
-        let Some((count, slots)) = best else {
-            found.rounds.clear();
-            found.count = 0;
+        let Some(best) = best else {
+            found.rounds.truncate(start);
+            found.sequences[own] = Walked::default();
             return false;
         };
-        found.slots = slots;
-        found.count = count;
         let size = repetition.nodes.len();
-        found.rounds.truncate(count as usize * size);
+        let end = start + best.count as usize * size;
+        found.slots = best.slots;
+        if repetition.longest {
+            found.rounds.truncate(end);
+            found.rounds.extend(best.later);
+            found.sequences[own + 1..].copy_from_slice(&best.walked[own + 1..]);
+        }
+        found.sequences[own].count = best.count;
         if repetition.backward {
             // Rounds were walked from the last to the first.
-            found.rounds.reverse();
-            found.rounds.chunks_mut(size).for_each(<[NodeId]>::reverse);
+            let rounds = &mut found.rounds[start..end];
+            rounds.reverse();
+            rounds.chunks_mut(size).for_each(<[NodeId]>::reverse);
         }
         true
     }
 
-    fn rounds(&mut self, repetition: &Repetition, best: &mut Option<(u32, [NodeId; REGISTERS])>) {
-        self.set_carry(&repetition.carry);
-        self.registers.seen = 0;
+    fn rounds(&mut self, repetition: &Repetition, start: usize, best: &mut Option<Best>) {
+        let own = usize::from(repetition.sequence);
+        self.set_carry(&repetition.carry, repetition.carried_before);
+        self.registers.seen &= !repetition.noted;
         let mut count = 0;
-        while self.all(repetition.round) {
+        loop {
+            self.registers.running = i64::from(count) + 1;
+            if !self.all(repetition.round) {
+                return;
+            }
             let budget = self.matcher.budget.get();
             if budget == 0 {
                 return;
@@ -344,24 +414,30 @@ impl<'a> Run<'_, 'a> {
             self.matcher.budget.set(budget - 1);
             count += 1;
             let found = &mut *self.found;
-            found.count = count;
+            found.sequences[own] = Walked { start: start as u32, count };
             found.rounds.extend(repetition.nodes.iter().map(|slot| found.slots[*slot as usize % REGISTERS]));
+            let end = found.rounds.len();
             if count >= repetition.min && self.all(repetition.tail) {
-                *best = Some((count, self.found.slots));
+                let found = &mut *self.found;
+                let later = if repetition.longest { found.rounds.split_off(end) } else { Vec::new() };
+                *best = Some(Best { count, slots: found.slots, later, walked: found.sequences });
                 if !repetition.longest {
                     return;
                 }
             }
-            self.set_carry(&repetition.next_carry);
+            self.set_carry(&repetition.next_carry, repetition.carried_before);
         }
     }
 
-    fn set_carry(&mut self, values: &[Value]) {
+    /// Sets what a sequence carries, behind what those before it do.
+    fn set_carry(&mut self, values: &[Value], before: u8) {
         // Values may be what is carried now.
         let mut next = std::mem::take(&mut self.registers.next_carry);
         next.clear();
         next.extend(values.iter().map(|value| self.value(*value)));
-        self.registers.next_carry = std::mem::replace(&mut self.registers.carry, next);
+        self.registers.carry.truncate(before.into());
+        self.registers.carry.extend_from_slice(&next);
+        self.registers.next_carry = next;
     }
 
     #[inline(never)]
@@ -393,12 +469,26 @@ impl<'a> Run<'_, 'a> {
             TemplateStep::Round(condition) => self.round(condition),
             TemplateStep::Rounds(condition) => self.all_rounds(condition),
             TemplateStep::Seen(number) => self.registers.seen >> number & 1 != 0,
-            TemplateStep::Recall { to, node } => {
-                let Some(&node) = self.found.rounds.get(*node as usize) else { return false };
-                self.put(*to, node);
+            TemplateStep::Recall(recall) => {
+                let walked = self.found.sequences[usize::from(recall.sequence)];
+                let place = recall.place(walked.count, self.registers.running);
+                let place = place.map(|place| walked.start as usize + place);
+                let Some(&node) = place.and_then(|place| self.found.rounds.get(place)) else { return false };
+                self.put(recall.to, node);
                 true
             }
+            TemplateStep::Apart(slots) => self.apart(slots),
         }
+    }
+
+    /// Whether the nodes of all sequences and of these registers are different ones.
+    fn apart(&self, slots: &[Slot]) -> bool {
+        let fixed = slots.iter().map(|slot| self.found.slot(*slot));
+        let mut nodes: Vec<NodeId> = fixed.chain(self.found.rounds.iter().copied()).collect();
+        let Some(left) = self.matcher.budget.get().checked_sub(nodes.len() as u64) else { return false };
+        self.matcher.budget.set(left);
+        nodes.sort_unstable();
+        nodes.windows(2).all(|two| two[0] != two[1])
     }
 
     /// Puts a node into a register.
@@ -413,10 +503,11 @@ impl<'a> Run<'_, 'a> {
         if some && self.registers.seen >> condition.number & 1 != 0 {
             return true;
         }
-        let before = self.found.rounds.len().checked_sub(condition.size.into());
         if condition.pair {
+            let start = self.found.sequences[usize::from(condition.sequence)].start as usize;
+            let before = self.found.rounds.len().checked_sub(condition.size.into());
             // The first round has none before it.
-            let Some(before) = before else { return true };
+            let Some(before) = before.filter(|before| *before >= start) else { return true };
             self.put_round(&condition.here, before);
         }
         let holds = condition.steps.iter().all(|step| self.passes(step));
@@ -429,14 +520,17 @@ impl<'a> Run<'_, 'a> {
     /// What has to hold of rounds that have been walked.
     fn all_rounds(&mut self, condition: &RoundCondition) -> bool {
         let some = condition.quantifier == Quantifier::Some;
-        for (here, next) in condition.places(self.found.rounds.len()) {
+        let walked = self.found.sequences[usize::from(condition.sequence)];
+        let start = walked.start as usize;
+        for (number, here, next) in condition.places(walked.count) {
             let budget = self.matcher.budget.get();
             if budget == 0 {
                 return false;
             }
             self.matcher.budget.set(budget - 1);
-            self.put_round(&condition.here, here);
-            self.put_round(&condition.next, next);
+            self.registers.running = number;
+            self.put_round(&condition.here, start + here);
+            self.put_round(&condition.next, start + next);
             if condition.steps.iter().all(|step| self.passes(step)) == some {
                 return some;
             }
@@ -518,7 +612,8 @@ impl<'a> Run<'_, 'a> {
             }
             Value::Integer(value) => value,
             Value::Symbol(symbol) => self.matcher.symbols.0[symbol as usize],
-            Value::Count(offset) => i64::from(self.found.count).saturating_add(offset),
+            Value::Count(sequence, offset) => i64::from(self.found.count(sequence)).saturating_add(offset),
+            Value::Running(offset) => self.registers.running.saturating_add(offset),
         }
     }
 

@@ -1,9 +1,10 @@
 //! Templates in the shape that planning wants: terms solved into variable plus constant, indices classified.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::codes;
-use crate::plan::{Field, KindTag};
+use crate::plan::{Field, KindTag, MAX_SEQUENCES};
 use dyelog_datalog::ast::{
     Condition, Index, KindPattern, MatchItem, NodePattern, Program, Repeat, Span, Spanned, Template, Term, Variable,
 };
@@ -25,6 +26,14 @@ pub enum At {
     Last,
     /// `[n+1]`
     After,
+    /// `[x+2]`, `[x-1]`: so many rounds further on.
+    Further(i64),
+    /// `[2]`: the round of that number.
+    Nth(i64),
+    /// `[n-1]`: so many rounds after the last one; negative.
+    FromLast(i64),
+    /// `[y+1]` of what belongs to an earlier sequence: its round that has the number of a round of this one, plus a constant.
+    Across(u8, i64),
 }
 
 /// A variable with the meaning of its index.
@@ -83,9 +92,13 @@ impl Node {
     }
 }
 
-/// A template's repetition.
+/// A repetition of a template.
 #[derive(Clone, Debug)]
 pub struct Round {
+    /// Which of the template's, from 0.
+    pub number: usize,
+    /// How many nodes the rounds of those before it have.
+    pub first: usize,
     /// The index variable.
     pub index: Arc<str>,
     /// The variable that holds the number of rounds.
@@ -101,10 +114,10 @@ pub struct Round {
 /// The nodes of a template.
 #[derive(Clone, Debug)]
 pub struct Pattern {
-    /// Nodes outside the repetition, in the order of the text.
+    /// Nodes outside the repetitions, in the order of the text.
     pub nodes: Vec<Node>,
-    /// The repetition.
-    pub round: Option<Round>,
+    /// The repetitions, in the order of the text.
+    pub rounds: Vec<Round>,
     /// Which of the nodes is the glue node: `e1`, else the first.
     pub glue: usize,
 }
@@ -147,9 +160,9 @@ impl<'p> Findings<'p> {
     /// Adds that no node binds a variable, of which `names` are bound.
     pub fn unbound<'n>(&mut self, name: &str, span: Span, pattern: &Pattern, names: impl Iterator<Item = &'n str>) {
         let place = self.place(span);
-        let nodes = pattern.nodes.iter().chain(pattern.round.iter().flat_map(|round| &round.nodes));
+        let mut nodes = pattern.all();
         let is_scenario = |node: &Node| matches!(&node.scenario, Solved::Variable((own, _), _) if **own == *name);
-        let finding = if nodes.clone().any(is_scenario) {
+        let finding = if nodes.any(is_scenario) {
             Diagnostic::error(codes::UNBOUND, place, format!("`{name}` is the scenario, which has no value here"))
                 .with_note(
                     "matching is local to an operation: all its nodes share one scenario, and a template fits in any",
@@ -190,18 +203,18 @@ impl Pattern {
     /// The pattern of a template; findings say what is wrong with it, `None` when there is nothing to plan.
     pub fn of(template: &Template, findings: &mut Findings<'_>) -> Option<Self> {
         let mut nodes = Vec::new();
-        let mut round = None;
+        let mut rounds: Vec<Round> = Vec::new();
         let scope = Scope::of(template);
         for item in &template.items {
             match item {
-                MatchItem::Node(node) => nodes.push(scope.node(node, false, findings)),
-                MatchItem::Repeat(repeat) if round.is_some() => {
-                    findings
-                        .error(codes::REPEAT_AGAIN, repeat.span, "a second `repeat` in one template")
-                        .notes
-                        .push("a template has at most one sequence of nodes".to_owned());
+                MatchItem::Node(node) => nodes.push(scope.node(node, None, findings)),
+                MatchItem::Repeat(repeat) => {
+                    if clash(&rounds, repeat, findings) {
+                        return None;
+                    }
+                    let first = rounds.last().map_or(0, |round| round.first + round.nodes.len());
+                    rounds.push(scope.round(rounds.len(), first, repeat, findings));
                 }
-                MatchItem::Repeat(repeat) => round = Some(scope.round(repeat, findings)),
                 // Taken apart before.
                 MatchItem::Choice(_) => {}
             }
@@ -209,7 +222,7 @@ impl Pattern {
         if nodes.is_empty() {
             let message = format!("template `{}` has no glue node", template.name.value);
             let finding = findings.error(codes::NO_NODES, template.name.span, message);
-            match round.as_ref().and_then(|round: &Round| round.nodes.first()) {
+            match rounds.iter().find_map(|round| round.nodes.first()) {
                 Some(first) => {
                     finding.notes.push(
                         "matching starts at a node outside `repeat`, from which its rounds are walked".to_owned(),
@@ -223,7 +236,12 @@ impl Pattern {
             }
             return None;
         }
-        let all = || nodes.iter().chain(round.iter().flat_map(|round: &Round| &round.nodes));
+        for round in rounds.iter().rev().skip(1).filter(|round| round.min == 0) {
+            let message = "a `repeat` that another one follows has at least one round";
+            let finding = findings.error(codes::REPEAT_WITHOUT_MIN, round.span, message);
+            finding.hints.push(format!("write `repeat {} in 1..{} min 1`", round.index, round.count));
+        }
+        let all = || nodes.iter().chain(rounds.iter().flat_map(|round| &round.nodes));
         let mut seen: Vec<&str> = Vec::new();
         for node in all() {
             if seen.contains(&&*node.name) {
@@ -233,8 +251,45 @@ impl Pattern {
         }
         check_scenarios(all(), findings);
         let glue = nodes.iter().position(|node| &*node.name == "e1").unwrap_or(0);
-        Some(Self { nodes, round, glue })
+        Some(Self { nodes, rounds, glue })
     }
+
+    /// The nodes of all rounds, by their numbers.
+    pub fn of_rounds(&self) -> impl Iterator<Item = &Node> + Clone {
+        self.rounds.iter().flat_map(|round| &round.nodes)
+    }
+
+    /// All nodes, those outside the repetitions first.
+    pub fn all(&self) -> impl Iterator<Item = &Node> + Clone {
+        self.nodes.iter().chain(self.of_rounds())
+    }
+
+    /// The repetition of a node of rounds.
+    pub fn round_of(&self, node: usize) -> Option<&Round> {
+        self.rounds.iter().find(|round| (round.first..round.first + round.nodes.len()).contains(&node))
+    }
+}
+
+/// Tells of a `repeat` that cannot stand beside those before it.
+fn clash(before: &[Round], repeat: &Repeat, findings: &mut Findings<'_>) -> bool {
+    let own = [&repeat.index, &repeat.count];
+    let taken = |name: &Arc<str>| before.iter().any(|round| round.index == *name || round.count == *name);
+    if let Some(name) = own.into_iter().find(|name| taken(&name.value)) {
+        let message = format!("`{}` is the index or number of another `repeat`", name.value);
+        let finding = findings.error(codes::REPEAT_AGAIN, name.span, message);
+        finding.notes.push("each sequence of a template has an index and a number of rounds of its own".to_owned());
+        finding
+            .hints
+            .push("choose another name; that two numbers are equal is a condition, such as `m = n`".to_owned());
+        return true;
+    }
+    if before.len() == MAX_SEQUENCES {
+        let message = format!("more than {MAX_SEQUENCES} `repeat` in one template");
+        let finding = findings.error(codes::REPEAT_AGAIN, repeat.span, message);
+        finding.notes.push("the number of rounds of each is tried for each number of those before it".to_owned());
+        return true;
+    }
+    false
 }
 
 /// Matching is local to an operation: all nodes share one scenario variable.
@@ -265,24 +320,39 @@ fn check_scenarios<'n>(nodes: impl Iterator<Item = &'n Node>, findings: &mut Fin
 
 /// The names of a template's index variables.
 pub struct Scope {
-    index: Option<Arc<str>>,
-    count: Option<Arc<str>>,
+    sequences: Vec<Sequence>,
+}
+
+/// The names of a sequence.
+struct Sequence {
+    index: Arc<str>,
+    count: Arc<str>,
+    /// Its nodes, and the variables that it is the first to name with its index.
+    names: BTreeSet<Arc<str>>,
 }
 
 impl Scope {
     /// Those of a template.
     pub fn of(template: &Template) -> Self {
-        let repeat = template.items.iter().find_map(|item| match item {
-            MatchItem::Repeat(repeat) => Some(repeat),
-            MatchItem::Node(_) | MatchItem::Choice(_) => None,
-        });
-        Self {
-            index: repeat.map(|repeat| Arc::clone(&repeat.index.value)),
-            count: repeat.map(|repeat| Arc::clone(&repeat.count.value)),
+        let mut sequences: Vec<Sequence> = Vec::new();
+        for item in &template.items {
+            let MatchItem::Repeat(repeat) = item else { continue };
+            let (index, count) = (Arc::clone(&repeat.index.value), Arc::clone(&repeat.count.value));
+            let mut names: BTreeSet<Arc<str>> = repeat.nodes.iter().map(|node| Arc::clone(&node.name.value)).collect();
+            for term in repeat.nodes.iter().flat_map(NodePattern::terms) {
+                if let Term::Variable(Variable { name, index: Some(own) }, _) = &term.value
+                    && own.variable.as_ref() == Some(&index)
+                    && sequences.iter().all(|before| !before.names.contains(name))
+                {
+                    names.insert(Arc::clone(name));
+                }
+            }
+            sequences.push(Sequence { index, count, names });
         }
+        Self { sequences }
     }
 
-    fn round(&self, repeat: &Repeat, findings: &mut Findings<'_>) -> Round {
+    fn round(&self, number: usize, first: usize, repeat: &Repeat, findings: &mut Findings<'_>) -> Round {
         let min = match &repeat.min {
             Some(min) => u32::try_from(min.value).unwrap_or_else(|_| {
                 findings.error(codes::INDEX, min.span, "a number of rounds cannot be negative");
@@ -301,18 +371,23 @@ impl Scope {
             }
         };
         Round {
+            number,
+            first,
             index: Arc::clone(&repeat.index.value),
             count: Arc::clone(&repeat.count.value),
             min,
-            nodes: repeat.nodes.iter().map(|node| self.node(node, true, findings)).collect(),
+            nodes: repeat.nodes.iter().map(|node| self.node(node, Some(number), findings)).collect(),
             span: repeat.span,
         }
     }
 
-    fn node(&self, node: &NodePattern, inside: bool, findings: &mut Findings<'_>) -> Node {
-        if node.index.is_some() != inside {
-            let message =
-                if inside { "a node of a sequence needs an index" } else { "only a node of a sequence has an index" };
+    fn node(&self, node: &NodePattern, inside: Option<usize>, findings: &mut Findings<'_>) -> Node {
+        if node.index.is_some() != inside.is_some() {
+            let message = if inside.is_some() {
+                "a node of a sequence needs an index"
+            } else {
+                "only a node of a sequence has an index"
+            };
             findings.error(codes::INDEX, node.name.span, message);
         }
         let mut solve = |term: &Spanned<Term>| self.solve(term, inside, findings);
@@ -358,15 +433,20 @@ impl Scope {
         Node { name, kind, target, scenario, thread, position, task, counter, attributes, span: node.span }
     }
 
-    fn solve(&self, term: &Spanned<Term>, inside: bool, findings: &mut Findings<'_>) -> Solved {
+    fn solve(&self, term: &Spanned<Term>, inside: Option<usize>, findings: &mut Findings<'_>) -> Solved {
         match &term.value {
             Term::Wildcard => Solved::Wildcard,
             Term::Integer(value) => Solved::Integer(*value),
             Term::Symbol(name) => Solved::Symbol(Arc::clone(name)),
-            Term::Variable(variable, offset) => match self.key(variable, inside) {
-                Some(key) => Solved::Variable(key, *offset),
-                None => {
+            Term::Variable(variable, offset) => match self.key(variable) {
+                Some(key) if self.may_stand(&key, inside) => Solved::Variable(key, *offset),
+                key => {
                     bad_index(term.span, variable, findings);
+                    if let (Some((_, At::Further(_) | At::Nth(_) | At::FromLast(_))), Some(last)) =
+                        (key, findings.list.last_mut())
+                    {
+                        last.hints.push("name the field with a variable and compare the two under `where`".to_owned());
+                    }
                     Solved::Wildcard
                 }
             },
@@ -380,35 +460,87 @@ impl Scope {
         }
     }
 
+    /// Whether a variable with that index may stand in a node of that sequence, or outside.
+    fn may_stand(&self, (name, at): &Key, inside: Option<usize>) -> bool {
+        let own = self.sequence_of(name);
+        match at {
+            At::Scalar | At::First => true,
+            At::Here | At::Next => inside.is_some() && own == inside,
+            At::Last | At::After => inside.is_none() || own <= inside,
+            At::Across(sequence, _) => inside == Some((*sequence).into()),
+            At::Further(_) | At::Nth(_) | At::FromLast(_) => false,
+        }
+    }
+
     /// What a variable's index means; `None` where it means nothing.
-    pub fn key(&self, variable: &Variable, inside: bool) -> Option<Key> {
+    pub fn key(&self, variable: &Variable) -> Option<Key> {
         let at = match &variable.index {
             None => At::Scalar,
             Some(Index { variable: None, offset: 1 }) => At::First,
-            Some(Index { variable: Some(name), offset }) if Some(name) == self.index.as_ref() && inside => match offset
-            {
-                0 => At::Here,
-                1 => At::Next,
-                _ => return None,
-            },
-            Some(Index { variable: Some(name), offset }) if Some(name) == self.count.as_ref() => match offset {
-                0 => At::Last,
-                1 => At::After,
-                _ => return None,
-            },
-            Some(_) => return None,
+            Some(Index { variable: None, offset }) if *offset > 1 => At::Nth(*offset),
+            Some(Index { variable: None, .. }) => return None,
+            Some(Index { variable: Some(name), offset }) => {
+                let own = self.sequence_of(&variable.name);
+                if let Some(sequence) = self.sequences.iter().position(|sequence| sequence.index == *name) {
+                    match offset {
+                        _ if own.is_some_and(|own| own < sequence) => At::Across(sequence as u8, *offset),
+                        _ if own.is_some_and(|own| own > sequence) => return None,
+                        0 => At::Here,
+                        1 => At::Next,
+                        offset => At::Further(*offset),
+                    }
+                } else {
+                    let sequence = self.sequences.iter().position(|sequence| sequence.count == *name)?;
+                    match offset {
+                        _ if own.is_some_and(|own| own != sequence) => return None,
+                        0 => At::Last,
+                        1 => At::After,
+                        offset if *offset < 0 => At::FromLast(*offset),
+                        _ => return None,
+                    }
+                }
+            }
         };
         Some((Arc::clone(&variable.name), at))
     }
 
-    /// The index variable of the repetition.
-    pub fn index(&self) -> Option<&Arc<str>> {
-        self.index.as_ref()
+    /// The sequence that a node or a variable with an index belongs to: the first one that names it.
+    pub fn sequence_of(&self, name: &str) -> Option<usize> {
+        self.sequences.iter().position(|sequence| sequence.names.contains(name))
     }
 
-    /// The variable that holds the number of rounds.
-    pub fn count(&self) -> Option<&Arc<str>> {
-        self.count.as_ref()
+    /// The sequence of the round that an index speaks of, where it speaks of one at hand.
+    pub fn at_hand(&self, (name, at): &Key) -> Option<usize> {
+        match at {
+            At::Here | At::Next | At::Further(_) => self.sequence_of(name),
+            At::Across(sequence, _) => Some((*sequence).into()),
+            _ => None,
+        }
+    }
+
+    /// The sequence with that index variable.
+    pub fn with_index(&self, name: &str) -> Option<usize> {
+        self.sequences.iter().position(|sequence| *sequence.index == *name)
+    }
+
+    /// The sequence with that number of rounds.
+    pub fn with_count(&self, name: &str) -> Option<usize> {
+        self.sequences.iter().position(|sequence| *sequence.count == *name)
+    }
+
+    /// The index variable of a sequence.
+    pub fn index(&self, sequence: usize) -> Option<&Arc<str>> {
+        self.sequences.get(sequence).map(|sequence| &sequence.index)
+    }
+
+    /// The index variables of all sequences.
+    pub fn indices(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.sequences.iter().map(|sequence| &sequence.index)
+    }
+
+    /// The variables that hold the numbers of rounds.
+    pub fn counts(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.sequences.iter().map(|sequence| &sequence.count)
     }
 }
 
@@ -417,7 +549,7 @@ pub fn bad_index(span: Span, variable: &Variable, findings: &mut Findings<'_>) {
     findings
         .error(codes::INDEX, span, format!("this index of `{}` means nothing here", variable.name))
         .notes
-        .push("inside the sequence an index is `x` or `x+1`, outside it `1`, `n` or `n+1`".to_owned());
+        .push("inside the sequence an index is `x` or `x+1`, outside it `1`, `n` or `n+1`; under `where` also `x+2`, `2` or `n-1`".to_owned());
 }
 
 /// The variables of a condition.

@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use crate::effects::Effects;
+use crate::matcher::Walked;
 use dyelog_datalog::ast::{Comparison, Operator, Quantifier, Rule};
 use dyelog_datalog::eval::calculated;
 use dyelog_lqn::submodel::Interaction;
@@ -17,6 +18,9 @@ pub type Slot = u8;
 /// The most nodes that a template may have, peeked ones included. Conditions on rounds may take a few registers more, up to
 /// [`crate::matcher::REGISTERS`].
 pub const MAX_SLOTS: usize = 24;
+
+/// The most sequences that a template may have.
+pub const MAX_SEQUENCES: usize = 4;
 
 /// What a node pattern says of the type label, without the thread of a fork or join.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -83,8 +87,10 @@ pub enum Value {
     Integer(i64),
     /// A symbol of [`TemplatePlan::symbols`]: the number of that name in the trace.
     Symbol(u32),
-    /// How many rounds have been walked, plus a constant.
-    Count(i64),
+    /// How many rounds of a sequence have been walked, plus a constant.
+    Count(u8, i64),
+    /// The number of the round at hand, plus a constant.
+    Running(i64),
 }
 
 /// How a node is reached.
@@ -191,13 +197,44 @@ pub enum TemplateStep {
     Rounds(Box<RoundCondition>),
     /// After the rounds: the [`TemplateStep::Round`] of that number has held of one.
     Seen(u8),
-    /// After the rounds: binds a node of the round that was walked first.
-    Recall {
-        /// The register.
-        to: Slot,
-        /// Which of the round's nodes.
-        node: u8,
-    },
+    /// Binds a node of a round that has been walked; fails where there is no such round.
+    Recall(Recall),
+    /// After the last rounds: the nodes of all sequences and of these registers are different ones.
+    Apart(Vec<Slot>),
+}
+
+/// A node of a round that has been walked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Recall {
+    /// The register it goes to.
+    pub to: Slot,
+    /// Of which sequence.
+    pub sequence: u8,
+    /// How many nodes a round of it has.
+    pub size: u8,
+    /// Which of these.
+    pub node: u8,
+    /// Whether its rounds are walked from the last to the first.
+    pub backward: bool,
+    /// Of which round.
+    pub round: Position,
+}
+
+impl Recall {
+    /// Where the node is among the nodes of the sequence's rounds, in the order of the walk; `running` is the round at hand.
+    pub fn place(&self, count: u32, running: i64) -> Option<usize> {
+        let count = i64::from(count);
+        let round = match self.round {
+            Position::At(round) => round,
+            Position::Running(offset) => running.saturating_add(offset),
+            Position::Count(_, offset) => count.saturating_add(offset),
+        };
+        if !(1..=count).contains(&round) {
+            return None;
+        }
+        let walked = if self.backward { count - round } else { round - 1 };
+        Some(walked as usize * usize::from(self.size) + usize::from(self.node))
+    }
 }
 
 /// What has to hold of rounds.
@@ -209,8 +246,12 @@ pub struct RoundCondition {
     pub number: u8,
     /// Whether it speaks of two rounds that follow each other.
     pub pair: bool,
+    /// Of which sequence.
+    pub sequence: u8,
     /// How many nodes a round has.
     pub size: u8,
+    /// After the rounds: how far before and behind a round there must be others for it to be asked.
+    pub reach: [i64; 2],
     /// Whether rounds are walked from the last to the first.
     pub backward: bool,
     /// Registers for nodes of the round: which of its nodes goes into which. Within a round, of the one walked before.
@@ -222,18 +263,23 @@ pub struct RoundCondition {
 }
 
 impl RoundCondition {
-    /// Where the rounds begin that it is asked of, each with the one after it in the sequence, among so many nodes of
-    /// rounds in the order of the walk.
-    pub fn places(&self, nodes: usize) -> impl Iterator<Item = (usize, usize)> {
+    /// The numbers of the rounds that it is asked of, in the order of the walk, and where each begins with the one after it in the
+    /// sequence among the nodes of all its rounds in that order.
+    pub fn places(&self, rounds: u32) -> impl Iterator<Item = (i64, usize, usize)> {
         let size = usize::from(self.size.max(1));
-        let (pair, backward) = (self.pair, self.backward);
-        let last = (nodes / size).saturating_sub(usize::from(pair));
+        let (pair, backward, [least, most]) = (self.pair, self.backward, self.reach);
+        let rounds = rounds as usize;
+        let last = rounds.saturating_sub(usize::from(pair));
         let place = move |round: usize| match (pair, backward) {
-            (false, _) => (round * size, round * size),
-            (true, false) => (round * size, (round + 1) * size),
-            (true, true) => ((round + 1) * size, round * size),
+            (false, false) => (round + 1, round, round),
+            (false, true) => (rounds - round, round, round),
+            (true, false) => (round + 1, round, round + 1),
+            (true, true) => (rounds - round - 1, round + 1, round),
         };
-        (0..last).map(place)
+        let asked =
+            move |number: i64| number.saturating_add(least) >= 1 && number.saturating_add(most) <= rounds as i64;
+        let all = (0..last).map(place).map(move |(number, here, next)| (number as i64, here * size, next * size));
+        all.filter(move |(number, ..)| asked(*number))
     }
 }
 
@@ -246,7 +292,7 @@ pub struct Body {
     pub text: Arc<str>,
 }
 
-/// The repetition of a plan.
+/// A repetition of a plan.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Loop {
     /// The least number of rounds.
@@ -263,6 +309,14 @@ pub struct Loop {
     pub nodes: Vec<Slot>,
     /// Whether the largest number of rounds is wanted.
     pub longest: bool,
+    /// How many values earlier sequences carry: its own come behind them.
+    pub carried_before: u8,
+    /// Its conditions on some round, a bit each.
+    pub noted: u64,
+    /// Steps after its rounds, up to the next sequence.
+    pub tail: Vec<TemplateStep>,
+    /// Steps after no round at all, where that is allowed.
+    pub tail_of_none: Option<Vec<TemplateStep>>,
 }
 
 /// A template as navigation.
@@ -278,29 +332,25 @@ pub struct TemplatePlan {
     pub slot_names: Vec<Arc<str>>,
     /// Symbols that it compares with.
     pub symbols: Vec<Arc<str>>,
-    /// Steps before the repetition, or all.
+    /// Steps before the first repetition, or all.
     pub head: Vec<TemplateStep>,
-    /// The repetition.
-    pub repetition: Option<Loop>,
-    /// Steps after the repetition.
-    pub tail: Vec<TemplateStep>,
-    /// Steps after no round at all, where that is allowed.
-    pub tail_of_none: Option<Vec<TemplateStep>>,
+    /// The repetitions, in the order of the walk.
+    pub repetitions: Vec<Loop>,
     /// What conditions ask beside relations of the rule file.
     pub bodies: Vec<Body>,
     /// What a match does.
     pub effects: Effects,
 }
 
-/// An index of an entry or a sequence variable under `model`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A round: of a sequence variable, of a node, or the index of an entry under `model`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Position {
     /// A constant.
     At(i64),
     /// The running index plus a constant.
     Running(i64),
-    /// The number of rounds plus a constant.
-    Count(i64),
+    /// The number of rounds of a sequence plus a constant.
+    Count(u8, i64),
 }
 
 /// An entry under `model`.
@@ -326,7 +376,7 @@ pub enum ModelValue {
     Fixed(Value),
     /// A field of a node of a round plus a constant.
     Round {
-        /// Which of the round's nodes.
+        /// Which of the nodes of all sequences' rounds.
         node: u8,
         /// Which round, from 1.
         position: Position,
@@ -344,7 +394,7 @@ pub enum ModelNode {
     Fixed(Slot),
     /// A node of a round.
     Round {
-        /// Which of the round's nodes.
+        /// Which of the nodes of all sequences' rounds.
         node: u8,
         /// Which round, from 1.
         position: Position,
@@ -440,6 +490,8 @@ pub enum Action {
     },
     /// `for x in FROM..n { … }`
     For {
+        /// Over the rounds of which sequence.
+        sequence: u8,
         /// The first index.
         from: i64,
         /// What is done for each.
@@ -450,9 +502,21 @@ pub enum Action {
 impl TemplatePlan {
     /// Whether a condition asks a relation of the rule file.
     pub fn asks_relations(&self) -> bool {
-        let rounds = self.repetition.iter().flat_map(|repetition| &repetition.steps);
-        let none = self.tail_of_none.iter().flatten();
-        self.head.iter().chain(rounds).chain(&self.tail).chain(none).any(TemplateStep::asks_relations)
+        let none = self.repetitions.iter().filter_map(|repetition| repetition.tail_of_none.as_ref()).flatten();
+        self.steps().chain(none).any(TemplateStep::asks_relations)
+    }
+
+    /// The steps of its head, its rounds and what follows them.
+    pub fn steps(&self) -> impl Iterator<Item = &TemplateStep> {
+        let rounds = self.repetitions.iter().flat_map(|repetition| repetition.steps.iter().chain(&repetition.tail));
+        self.head.iter().chain(rounds)
+    }
+
+    /// Of which sequence a node of rounds is, and which of that sequence's nodes, where it stands at that place among all.
+    pub fn place_of(&self, place: usize, sequences: &[Walked]) -> Option<(usize, usize)> {
+        let own = self.repetitions.len().min(sequences.len());
+        let number = sequences[..own].iter().rposition(|walked| walked.count > 0 && walked.start as usize <= place)?;
+        Some((number, place - sequences[number].start as usize))
     }
 
     /// The literals that are asked together by that name.

@@ -10,7 +10,7 @@ use indexmap::IndexSet;
 
 use crate::matcher::{CarryOut, carry_out};
 use crate::plan::{
-    Edge, Expression, ExpressionPart, Field, KindTag, RelationArgument, Slot, TemplatePlan, TemplateStep, Value,
+    Edge, Expression, ExpressionPart, Field, KindTag, Loop, RelationArgument, Slot, TemplatePlan, TemplateStep, Value,
 };
 use dyelog_datalog::ast::Comparison;
 
@@ -53,7 +53,7 @@ pub enum Way {
     Stay,
     /// Nowhere: any other step, by its number.
     Step,
-    /// Nowhere: walks the repetition of a template, by its number; with it the template fits.
+    /// Nowhere: walks a repetition, by its number, and those that follow it; with it the template fits.
     Repeat,
 }
 
@@ -212,6 +212,12 @@ impl Instruction {
 /// Where the parts of a repetition are.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Repetition {
+    /// Which of its template's, from 0.
+    pub sequence: u8,
+    /// How many values those before it carry.
+    pub carried_before: u8,
+    /// Its conditions on some round, a bit each.
+    pub noted: u64,
     /// The least number of rounds.
     pub min: u32,
     /// Whether rounds run from n down to 1.
@@ -243,8 +249,10 @@ pub struct TemplateProgram {
     pub single: Vec<Target>,
     /// The kinds of glue nodes of each template.
     pub glue_kinds: Vec<Kinds>,
-    /// The repetition of each template.
-    pub repetitions: Vec<Option<Repetition>>,
+    /// The repetitions of all templates.
+    pub repetitions: Vec<Repetition>,
+    /// The first of each template.
+    first_repetition: Vec<Option<u32>>,
     /// Steps without an instruction of their own.
     pub steps: Vec<TemplateStep>,
     /// Symbols that are compared with.
@@ -259,6 +267,7 @@ impl Default for TemplateProgram {
             single: Vec::new(),
             glue_kinds: Vec::new(),
             repetitions: Vec::new(),
+            first_repetition: Vec::new(),
             steps: Vec::new(),
             symbols: IndexSet::new(),
         }
@@ -274,8 +283,8 @@ impl TemplateProgram {
         let mut program = Self::default();
         let heads: Vec<Vec<Instruction>> = plans.iter().map(|plan| program.steps(plan, &plan.head)).collect();
         for (number, plan) in plans.iter().enumerate() {
-            let repetition = program.repetition(plan, number as u16);
-            program.repetitions.push(repetition);
+            let first = program.walks(plan, number as u16);
+            program.first_repetition.push(first);
             program.glue_kinds.push(kinds(plan.glue_kind));
             let start = program.in_order(&heads, &[number as u16]);
             program.single.push(start);
@@ -293,9 +302,8 @@ impl TemplateProgram {
         for (number, &template) in templates.iter().enumerate() {
             let head = &heads[template as usize];
             let shared = if open.is_empty() { 0 } else { head.iter().zip(before).take_while(|(a, b)| a == b).count() };
-            let repeat = self.repetitions[template as usize]
-                .is_some()
-                .then(|| Instruction::numbered(Way::Repeat, template.into()));
+            let repeat =
+                self.first_repetition[template as usize].map(|first| Instruction::numbered(Way::Repeat, first));
             let first = self.code.len();
             let here = self.chain(head[shared..].iter().copied().chain(repeat), template);
             while let Some((place, _)) = open.pop_if(|(_, depth)| *depth >= shared) {
@@ -327,25 +335,44 @@ impl TemplateProgram {
         target(first)
     }
 
-    fn repetition(&mut self, plan: &TemplatePlan, template: u16) -> Option<Repetition> {
-        let repetition = plan.repetition.as_ref()?;
-        Some(Repetition {
+    /// The repetitions of a plan, each with the next one in what follows it. Gives back the number of the first.
+    fn walks(&mut self, plan: &TemplatePlan, template: u16) -> Option<u32> {
+        let mut next = None;
+        for (sequence, repetition) in plan.repetitions.iter().enumerate().rev() {
+            let repetition = self.repetition(plan, (sequence as u8, repetition), template, next);
+            next = Some(self.repetitions.len() as u32);
+            self.repetitions.push(repetition);
+        }
+        next
+    }
+
+    fn repetition(
+        &mut self,
+        plan: &TemplatePlan,
+        (sequence, repetition): (u8, &Loop),
+        template: u16,
+        next: Option<u32>,
+    ) -> Repetition {
+        Repetition {
+            sequence,
+            carried_before: repetition.carried_before,
+            noted: repetition.noted,
             min: repetition.min,
             backward: repetition.backward,
             longest: repetition.longest,
             carry: repetition.carry.clone(),
             next_carry: repetition.next_carry.clone(),
             nodes: repetition.nodes.clone(),
-            round: self.straight(plan, &repetition.steps, template),
-            tail: self.straight(plan, &plan.tail, template),
-            tail_of_none: plan.tail_of_none.as_ref().map(|steps| self.straight(plan, steps, template)),
-        })
+            round: self.straight(plan, &repetition.steps, template, None),
+            tail: self.straight(plan, &repetition.tail, template, next),
+            tail_of_none: repetition.tail_of_none.as_ref().map(|steps| self.straight(plan, steps, template, next)),
+        }
     }
 
-    /// Steps of which all must succeed.
-    fn straight(&mut self, plan: &TemplatePlan, steps: &[TemplateStep], template: u16) -> Target {
+    /// Steps of which all must succeed, and then a repetition.
+    fn straight(&mut self, plan: &TemplatePlan, steps: &[TemplateStep], template: u16, then: Option<u32>) -> Target {
         let steps = self.steps(plan, steps);
-        self.chain(steps, template)
+        self.chain(steps.into_iter().chain(then.map(|then| Instruction::numbered(Way::Repeat, then))), template)
     }
 
     /// The instructions of steps: comparisons become part of the step before where they can.
@@ -427,7 +454,8 @@ impl TemplateProgram {
             | TemplateStep::Round(_)
             | TemplateStep::Rounds(_)
             | TemplateStep::Seen(_)
-            | TemplateStep::Recall { .. } => {}
+            | TemplateStep::Recall(_)
+            | TemplateStep::Apart(_) => {}
         }
         step
     }

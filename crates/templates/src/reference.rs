@@ -128,7 +128,7 @@ impl Engine for Reference<'_> {
         let kind = tag(self.toeg.event(glue).kind);
         for &template in &self.by_kind[kind_index(kind)] {
             let plan = &self.plans[template as usize];
-            let longest = plan.repetition.as_ref().is_some_and(|repetition| repetition.longest);
+            let longest = plan.repetitions.iter().any(|repetition| repetition.longest);
             // Sorted by the number of rounds.
             let mut fitting = numbers
                 .iter()
@@ -152,11 +152,13 @@ impl Engine for Reference<'_> {
 
 /// Puts a candidate into the registers that the plan's actions read.
 fn fill(plan: &TemplatePlan, template: u16, candidate: &Found, rounds: Vec<NodeId>, found: &mut Match) {
-    *found = Match { template, rounds, count: candidate.count as u32, ..Match::default() };
+    *found = Match { template, rounds, ..Match::default() };
+    found.sequences[0].count = candidate.count as u32;
     for (consumed, node) in plan.effects.consumed.iter().zip(&candidate.nodes) {
         found.slots[consumed.slot as usize] = *node as NodeId;
     }
-    let peeked = plan.head.iter().chain(&plan.tail).filter_map(|step| match step {
+    let tails = plan.repetitions.iter().flat_map(|repetition| &repetition.tail);
+    let peeked = plan.head.iter().chain(tails).filter_map(|step| match step {
         TemplateStep::Go { to, consumed: false, kind: KindTag::Begin, .. } => Some(*to),
         _ => None,
     });

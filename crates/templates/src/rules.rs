@@ -273,9 +273,7 @@ fn plan(
         slot_names: route.slot_names,
         symbols: route.symbols,
         head: route.head,
-        repetition: route.repetition,
-        tail: route.tail,
-        tail_of_none: route.tail_of_none,
+        repetitions: route.repetitions,
         bodies: route.bodies,
         effects,
     })

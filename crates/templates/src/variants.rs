@@ -10,8 +10,7 @@ use std::sync::Arc;
 use crate::codes;
 use crate::pattern::{condition_terms, place};
 use dyelog_datalog::ast::{
-    Argument, Condition, KindPattern, MatchItem, NodePattern, Program, Span, Spanned, Statement, Template, Term,
-    Variable,
+    Argument, Condition, MatchItem, NodePattern, Program, Span, Spanned, Statement, Template, Term, Variable,
 };
 use dyelog_diagnostic::{Diagnostic, Place, Severity};
 
@@ -73,12 +72,7 @@ fn names(nodes: &[&NodePattern], items: &[MatchItem]) -> Names {
     let mut names = Names::new();
     for node in nodes {
         names.insert(Arc::clone(&node.name.value));
-        let mut terms = vec![&node.scenario, &node.thread, &node.position, &node.task, &node.counter];
-        if let KindPattern::Fork(target) | KindPattern::Join(target) = &node.kind.value {
-            terms.push(target);
-        }
-        terms.extend(node.attributes.iter().map(|(_, term)| term));
-        for term in terms {
+        for term in node.terms() {
             if let Term::Variable(variable, _) = &term.value {
                 names.insert(Arc::clone(&variable.name));
             }

@@ -52,8 +52,8 @@ fn first_difference(before: &Seen, now: &Seen) -> Option<PathBuf> {
     all.filter(|path| before.get(*path) != now.get(*path)).min().cloned()
 }
 
-/// The files that a test may read: of its folders those whose names say so, and what lies beside rule files that are named. What else is written
-/// there, such as the output of this program, changes nothing.
+/// The files that a test may read: of its folders those whose names say so, and what lies beside rule files that are named. What the test
+/// itself writes there changes nothing, whatever its name.
 fn look(arguments: &Arguments) -> Seen {
     let beside = arguments.reduce.rules.iter().map(|file| find::folder_of(file));
     let folders = [&*arguments.folder].into_iter().chain(arguments.snapshots.as_deref());
@@ -63,6 +63,11 @@ fn look(arguments: &Arguments) -> Seen {
         beside.filter_map(|folder| fs::read_dir(folder).ok()).flat_map(files_of).filter(|path| find::is_read(path)),
     );
     paths.extend(arguments.config.clone());
+    // A file that is not there yet has no name but the one given.
+    let whole = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    if let Some(written) = arguments.output.output.as_deref().map(whole) {
+        paths.retain(|path| whole(path) != written);
+    }
     let seen = |path: PathBuf| {
         let stamp = stamp(&path);
         (path, stamp)

@@ -26,8 +26,8 @@ const WIDEST: f64 = 420.0;
 /// A node in its place.
 struct Spot<'t> {
     node: &'t NodePattern,
-    /// Whether it is of the repetition.
-    repeated: bool,
+    /// Of which repetition it is.
+    repeated: Option<usize>,
     x: f64,
     y: f64,
     thread: String,
@@ -37,7 +37,7 @@ struct Spot<'t> {
 
 /// A template as SVG. Its ids begin with `id`.
 pub fn svg(template: &Template, id: &str) -> Drawn {
-    let (spots, tasks, repeat, left) = place(template);
+    let (spots, tasks, repeats, left) = place(template);
     let width_of_nodes = spots.last().map_or(left, |spot| spot.x + column(spot) / 2.0 + GAP);
     let title = format!("{} ({})", template.name.value, order(template));
     let title = NAME.fit(&title, WIDEST);
@@ -58,8 +58,8 @@ pub fn svg(template: &Template, id: &str) -> Drawn {
         svg.path("rule", &Path::from(left - 8.0, y).line(width - 16.0, y));
         svg.text((16.0, y - 7.0), Anchor::Start, NAME, "", &NAME.fit(task, 120.0));
     }
-    if let Some(repeat) = repeat {
-        frame(&mut svg, &spots, repeat, tasks.len());
+    for (number, repeat) in repeats.into_iter().enumerate() {
+        frame(&mut svg, &spots, (number, repeat), tasks.len());
     }
     bands(&mut svg, &spots, id);
     arrows(&mut svg, &spots);
@@ -83,7 +83,7 @@ pub fn svg(template: &Template, id: &str) -> Drawn {
 
 /// The same as text: a line for each task, a column for each node, and the threads below.
 pub fn text(template: &Template) -> String {
-    let (spots, tasks, repeat, _) = place(template);
+    let (spots, tasks, repeats, _) = place(template);
     let heads: Vec<&str> = tasks.iter().map(String::as_str).chain(["threads"]).collect();
     let head = heads.iter().map(|head| head.chars().count()).max().unwrap_or(0);
     let mut lines: Vec<String> = heads.iter().map(|name| format!("{name:<head$} ")).collect();
@@ -105,8 +105,9 @@ pub fn text(template: &Template) -> String {
         text.push_str(line.trim_end());
         text.push('\n');
     }
-    if let Some(repeat) = repeat {
-        let repeated: Vec<String> = spots.iter().filter(|spot| spot.repeated).map(|spot| name(spot.node)).collect();
+    for (number, repeat) in repeats.into_iter().enumerate() {
+        let own = spots.iter().filter(|spot| spot.repeated == Some(number));
+        let repeated: Vec<String> = own.map(|spot| name(spot.node)).collect();
         let least = repeat.min.as_ref().map(|min| format!(", at least {}", min.value)).unwrap_or_default();
         let (index, count) = (&repeat.index.value, &repeat.count.value);
         text.push_str(&format!("repeat {index} in 1..{count}{least}: {}\n", repeated.join(", ")));
@@ -122,19 +123,19 @@ fn line_of(row: usize) -> f64 {
     TOP + ROW * row as f64
 }
 
-/// The nodes in columns in the order of the text, the tasks in order of first appearance, the repetition, and where the
+/// The nodes in columns in the order of the text, the tasks in order of first appearance, the repetitions, and where the
 /// lines begin.
-fn place(template: &Template) -> (Vec<Spot<'_>>, Vec<String>, Option<&Repeat>, f64) {
-    let mut nodes: Vec<(&NodePattern, bool)> = Vec::new();
-    let mut repeat = None;
+fn place(template: &Template) -> (Vec<Spot<'_>>, Vec<String>, Vec<&Repeat>, f64) {
+    let mut nodes: Vec<(&NodePattern, Option<usize>)> = Vec::new();
+    let mut repeats: Vec<&Repeat> = Vec::new();
     // Of alternatives, the one that is tried first.
     let mut open: Vec<&MatchItem> = template.items.iter().rev().collect();
     while let Some(item) = open.pop() {
         match item {
-            MatchItem::Node(node) => nodes.push((node, false)),
+            MatchItem::Node(node) => nodes.push((node, None)),
             MatchItem::Repeat(block) => {
-                nodes.extend(block.nodes.iter().map(|node| (node, true)));
-                repeat = Some(block);
+                nodes.extend(block.nodes.iter().map(|node| (node, Some(repeats.len()))));
+                repeats.push(block);
             }
             MatchItem::Choice(choice) => open.extend(choice.ways.iter().take(1).flatten().rev()),
         }
@@ -177,7 +178,7 @@ fn place(template: &Template) -> (Vec<Spot<'_>>, Vec<String>, Option<&Repeat>, f
         x += width + GAP;
         spots.push(spot);
     }
-    (spots, tasks, repeat, left)
+    (spots, tasks, repeats, left)
 }
 
 fn name(node: &NodePattern) -> String {
@@ -210,8 +211,8 @@ fn conditions(template: &Template, room: f64) -> Vec<String> {
     lines
 }
 
-fn frame(svg: &mut Svg, spots: &[Spot<'_>], repeat: &Repeat, rows: usize) {
-    let inner = || spots.iter().filter(|spot| spot.repeated);
+fn frame(svg: &mut Svg, spots: &[Spot<'_>], (number, repeat): (usize, &Repeat), rows: usize) {
+    let inner = || spots.iter().filter(|spot| spot.repeated == Some(number));
     let left = inner().map(|spot| spot.x - column(spot) / 2.0).fold(f64::INFINITY, f64::min) - GAP / 2.0;
     let mut right = inner().map(|spot| spot.x + column(spot) / 2.0).fold(0.0, f64::max) + GAP / 2.0;
     if !left.is_finite() {

@@ -12,10 +12,17 @@ use crate::trace::TaskId;
 /// Why an attempt failed, in one sentence: what was needed, and what is the case.
 pub(super) fn sentence(study: &Study<'_>, plan: &TemplatePlan, attempt: &Attempt, failure: &Failure) -> String {
     let saying = Saying { study, words: Words { plan, all: study.rules.plans() } };
+    // Of several sequences it is said which.
+    let of = plan.repetitions.get(failure.sequence).filter(|_| plan.repetitions.len() > 1).map_or_else(
+        String::new,
+        |repetition| {
+            format!(" of `{}`", plan.slot_names.get(usize::from(repetition.nodes[0])).map_or("?", |name| name))
+        },
+    );
     let after = match failure.part {
-        PlanPart::Tail => format!("after {}, ", counted(failure.rounds, "round")),
-        PlanPart::TailOfNone => "with no round, ".to_owned(),
-        PlanPart::Round if failure.rounds > 0 => format!("after {}, ", counted(failure.rounds, "round")),
+        PlanPart::Tail => format!("after {}{of}, ", counted(failure.rounds, "round")),
+        PlanPart::TailOfNone => format!("with no round{of}, "),
+        PlanPart::Round if failure.rounds > 0 => format!("after {}{of}, ", counted(failure.rounds, "round")),
         _ => String::new(),
     };
     let step = failure.step_of(plan);

@@ -147,7 +147,8 @@ pub(super) fn role_in(study: &Study<'_>, number: usize, node: NodeId) -> String 
     let made = &study.matches[number];
     let plan = study.plan(made);
     if let Some(place) = made.rounds.iter().position(|other| *other == node)
-        && let Some(repetition) = &plan.repetition
+        && let Some((sequence, place)) = plan.place_of(place, &made.sequences)
+        && let Some(repetition) = plan.repetitions.get(sequence)
     {
         let size = repetition.nodes.len().max(1);
         return format!("{}[{}]", slot_name(plan, repetition.nodes[place % size]), place / size + 1);

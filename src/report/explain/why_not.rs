@@ -147,23 +147,24 @@ fn nodes(study: &Study<'_>, plan: &TemplatePlan, one: &Try) -> Table {
 
 /// The nodes that the attempt got to, by their names.
 fn named(plan: &TemplatePlan, one: &Try) -> Vec<(String, u32)> {
-    let rounds = plan.repetition.as_ref().map_or(&[][..], |repetition| &repetition.nodes);
-    let slots = (0..plan.slot_names.len() as u8).filter(|slot| !rounds.contains(slot));
+    let of_rounds = |slot: &u8| plan.repetitions.iter().any(|repetition| repetition.nodes.contains(slot));
+    let slots = (0..plan.slot_names.len() as u8).filter(|slot| !of_rounds(slot));
     let fixed = slots
         .map(|slot| (slot_name(plan, slot).to_owned(), one.attempt.slots.get(slot as usize).copied().unwrap_or(NONE)));
     let fits = one.attempt.failure.is_none();
-    let backward = plan.repetition.as_ref().is_some_and(|repetition| repetition.backward);
-    let size = rounds.len().max(1);
-    let sequence = one.attempt.rounds.iter().enumerate().map(|(place, node)| {
+    let sequences = one.attempt.rounds.iter().enumerate().filter_map(|(place, node)| {
+        let (sequence, place) = plan.place_of(place, &one.attempt.sequences)?;
+        let repetition = plan.repetitions.get(sequence)?;
+        let size = repetition.nodes.len().max(1);
         // The number of a round that was walked from the end is not known before the walk is at its goal.
-        let number = match (fits, backward, place / size) {
+        let number = match (fits, repetition.backward, place / size) {
             (false, true, 0) => "n".to_owned(),
             (false, true, back) => format!("n-{back}"),
             (_, _, number) => (number + 1).to_string(),
         };
-        (format!("{}[{number}]", slot_name(plan, rounds[place % size])), *node)
+        Some((format!("{}[{number}]", slot_name(plan, repetition.nodes[place % size])), *node))
     });
-    fixed.filter(|(_, node)| *node != NONE).chain(sequence).collect()
+    fixed.filter(|(_, node)| *node != NONE).chain(sequences).collect()
 }
 
 /// The matches that have the nodes that it came by.

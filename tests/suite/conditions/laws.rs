@@ -67,27 +67,28 @@ impl Writer<'_> {
 
     fn node(&mut self) -> String {
         if self.rounds && self.random.below(3) > 0 {
-            return self.pick(&["g[x]", "g[x]", "g[x]", "g[x+1]"]);
+            return self.pick(&["g[x]", "g[x]", "g[x]", "g[x+1]", "g[x+2]", "g[x-1]"]);
         }
         if self.look != Look::Pair && self.random.below(6) == 0 {
-            return self.pick(&["g[1]", "g[n]"]);
+            return self.pick(&["g[1]", "g[n]", "g[2]", "g[n-1]"]);
         }
         self.pick(&["e1", "e1", "e2", "X1", "X1", "X2", "_"])
     }
 
     fn number(&mut self) -> String {
         if self.rounds && self.random.below(3) > 0 {
-            return self.pick(&["y[x]", "y[x]", "y[x+1]", "y[x]+1", "y[x]*2", "y[x]-v"]);
+            let all = ["y[x]", "y[x]", "y[x+1]", "y[x]+1", "y[x]*2", "y[x]-v", "x", "x+1", "x%2", "y[x+2]", "y[x-1]"];
+            return self.pick(&all);
         }
         if self.look != Look::Pair && self.random.below(6) == 0 {
-            return self.pick(&["y[1]", "y[n]", "n", "n+1", "m[1]", "m[n+1]"]);
+            return self.pick(&["y[1]", "y[n]", "n", "n+1", "m[1]", "m[n+1]", "y[2]", "y[n-1]"]);
         }
         self.pick(&["v", "w", "v+1", "v*2", "v-w", "(v+w)/2", "w%3", "V1", "V1", "V2", "V1+1", "3", "_"])
     }
 
     fn symbol(&mut self) -> String {
         if self.rounds && self.random.below(3) > 0 {
-            return self.pick(&["t[x]", "t[x]", "t[x+1]"]);
+            return self.pick(&["t[x]", "t[x]", "t[x+1]", "t[x+2]", "t[x-1]"]);
         }
         self.pick(&["a", "b", "S1", "S1", "\"T1\"", "_"])
     }
@@ -216,11 +217,11 @@ fn columns(text: &str) -> Vec<(String, String, String)> {
         if name.starts_with(['X', 'V', 'S']) || found.iter().any(|(own, ..)| own == name) {
             continue;
         }
-        let plain: String = format!("c_{}", name.replace(['[', ']'], "_").replace('+', "p"));
+        let plain: String = format!("c_{}", name.replace(['[', ']'], "_").replace('+', "p").replace('-', "m"));
         let given = match name.as_bytes()[0] {
             b'e' | b'g' => format!("node({plain})"),
             b'a' | b'b' | b't' => format!("task(_, {plain}, _)"),
-            b'n' | b'm' => format!("upto({plain})"),
+            b'n' | b'm' | b'x' => format!("upto({plain})"),
             _ => format!("task(_, _, {plain})"),
         };
         found.push((name.to_owned(), plain, given));

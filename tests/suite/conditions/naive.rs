@@ -126,21 +126,26 @@ fn every(body: &[&Condition], bindings: &Bindings, rounds: i64, tables: &Tables)
     groups.iter().all(|group| places(group, rounds).all(|x| together(group, bindings, rounds, Some(x), tables)))
 }
 
-/// The rounds that a condition can be asked of: those with a next one, where it speaks of that.
+/// The rounds that a condition can be asked of: those with others before and behind them, where it speaks of these.
 fn places(body: &[&Condition], rounds: i64) -> std::ops::RangeInclusive<i64> {
-    let mut next = false;
+    let (mut least, mut most) = (0, 0);
     for condition in body {
         each(condition, &mut |variable| {
-            next |= matches!(&variable.index, Some(Index { variable: Some(x), offset: 1 }) if &**x == "x");
+            if let Some(Index { variable: Some(x), offset }) = &variable.index
+                && &**x == "x"
+            {
+                (least, most) = (least.min(*offset), most.max(*offset));
+            }
         });
     }
-    1..=if next { rounds - 1 } else { rounds }
+    1 - least..=rounds - most
 }
 
 fn of_round(condition: &Condition) -> bool {
     let mut found = false;
     each(condition, &mut |variable| {
-        found |= matches!(&variable.index, Some(Index { variable: Some(x), .. }) if &**x == "x");
+        found |=
+            &*variable.name == "x" || matches!(&variable.index, Some(Index { variable: Some(x), .. }) if &**x == "x");
     });
     found
 }
@@ -149,7 +154,9 @@ fn open(condition: &Condition, bindings: &Bindings) -> Vec<String> {
     let mut names = Vec::new();
     each(condition, &mut |variable| {
         let name = variable.name.to_string();
-        if variable.index.is_none() && !bindings.contains_key(&(name.clone(), None)) && !names.contains(&name) {
+        let index = name == "x";
+        if !index && variable.index.is_none() && !bindings.contains_key(&(name.clone(), None)) && !names.contains(&name)
+        {
             names.push(name);
         }
     });
@@ -274,6 +281,9 @@ fn eval(term: &Term, found: &Bindings, rounds: i64, x: Option<i64>) -> Option<Go
                 Some(Index { variable: Some(name), offset }) if &**name == "x" => Some(x? + offset),
                 Some(Index { offset, .. }) => Some(rounds + offset),
             };
+            if &*variable.name == "x" {
+                return Some(Got::Value(Value::Number(x? + offset)));
+            }
             let Some(value) = found.get(&(variable.name.to_string(), index)) else {
                 // Without rounds there is no first and no last one; an open name has no value yet.
                 return index.map(|_| Got::Nothing);

@@ -34,8 +34,7 @@ pub struct Body<'t> {
 impl<'t> Body<'t> {
     /// What the nodes of a template say, those of its rounds for one round.
     pub fn new(template: &Template, pattern: &Pattern, scope: &'t Scope, round: At) -> Self {
-        let nodes: Vec<&Node> =
-            pattern.nodes.iter().chain(pattern.round.iter().flat_map(|round| &round.nodes)).collect();
+        let nodes: Vec<&Node> = pattern.all().collect();
         let variables = |field: fn(Field) -> bool| {
             let of = nodes.iter().flat_map(|node| node.terms()).filter(move |(of, _)| field(*of));
             of.filter_map(|(_, term)| match term {
@@ -46,7 +45,7 @@ impl<'t> Body<'t> {
         let tasks = variables(|field| matches!(field, Field::Task | Field::TaskName)).collect();
         let mut known: BTreeSet<Arc<str>> = variables(|_| true).collect();
         known.extend(nodes.iter().map(|node| Arc::clone(&node.name)));
-        known.extend(scope.count().cloned());
+        known.extend(scope.counts().chain(scope.indices()).cloned());
         let mut body = Self {
             scope,
             round,
@@ -56,8 +55,12 @@ impl<'t> Body<'t> {
             conditions: Vec::new(),
             apart: Vec::new(),
         };
-        if let (Some(count), Some(round)) = (scope.count(), &pattern.round) {
-            body.count(count, round.min, template.name.span);
+        for round in &pattern.rounds {
+            body.count(&round.count, round.min, template.name.span);
+            // Without rounds there is no index.
+            if round.min > 0 {
+                body.index(&round.index, &round.count, template.name.span);
+            }
         }
         let outer = pattern.nodes.len();
         let at = |place: usize| if place < outer { At::Scalar } else { At::Here };
@@ -139,6 +142,14 @@ impl<'t> Body<'t> {
         self.conditions.push(Spanned { value: rounds, span });
         let least = Term::Integer(least.into());
         self.say(plain(count), Comparison::GreaterOrEqual, least, span);
+    }
+
+    /// Which round is spoken of.
+    fn index(&mut self, index: &Arc<str>, count: &Arc<str>, span: Span) {
+        let comparison = |is: bool, other| if is { Comparison::Equal } else { other };
+        let (first, last) = (self.round == At::First, self.round == At::Last);
+        self.say(plain(index), comparison(first, Comparison::GreaterOrEqual), Term::Integer(1), span);
+        self.say(plain(index), comparison(last, Comparison::LessOrEqual), plain(count), span);
     }
 
     /// What the facts say of one node.
@@ -250,7 +261,7 @@ impl<'t> Body<'t> {
     fn term(&self, term: &Spanned<Term>, name: bool) -> Option<Spanned<Term>> {
         let value = match &term.value {
             Term::Variable(variable, offset) => {
-                let key = self.scope.key(variable, true)?;
+                let key = self.scope.key(variable)?;
                 self.solved(&Solved::Variable(key, *offset), name)
             }
             Term::Arithmetic(left, operator, right) => {
@@ -263,14 +274,26 @@ impl<'t> Body<'t> {
     }
 
     fn variable(&self, (name, at): &Key, offset: i64) -> Term {
-        let index = match (at, self.round) {
-            (At::Scalar, _) => return Term::Variable(Variable { name: Arc::clone(name), index: None }, offset),
-            (At::First, _) | (At::Here, At::First) => "1",
-            (At::Last, _) | (At::Here, At::Last) => "n",
-            (At::After, _) | (At::Next, At::Last) => "n+1",
-            (At::Next, At::First) => "2",
-            (At::Here, _) => "x",
-            (At::Next, _) => "x+1",
+        let running = |further: i64| match (self.round, further) {
+            (At::First, further) => further.saturating_add(1).to_string(),
+            (At::Last, 0) => "n".to_owned(),
+            (At::Last, further) => format!("n{further:+}"),
+            (_, 0) => "x".to_owned(),
+            (_, further) => format!("x{further:+}"),
+        };
+        let index = match at {
+            At::Scalar => return Term::Variable(Variable { name: Arc::clone(name), index: None }, offset),
+            At::First => "1".to_owned(),
+            At::Nth(round) => round.to_string(),
+            At::Last => "n".to_owned(),
+            At::After => "n+1".to_owned(),
+            At::FromLast(before) => format!("n{before}"),
+            At::Here => running(0),
+            At::Next => running(1),
+            At::Further(further) => running(*further),
+            // Rounds of two sequences are the same only where both are the first.
+            At::Across(_, further) if self.round == At::First => running(*further),
+            At::Across(sequence, further) => format!("{} of {sequence}", running(*further)),
         };
         Term::Variable(Variable { name: format!("{name}[{index}]").into(), index: None }, offset)
     }

@@ -78,8 +78,10 @@ fn one_place(pattern: &Pattern) -> Option<[&Node; 2]> {
             further.map(|one| [one, place])
         })
     };
-    let rounds = pattern.round.as_ref().map_or(&[][..], |round| &round.nodes);
-    [&*pattern.nodes, rounds].into_iter().find_map(|nodes| of(nodes).map(|places| places.map(|place| &nodes[place])))
+    let rounds = pattern.rounds.iter().map(|round| &*round.nodes);
+    std::iter::once(&*pattern.nodes)
+        .chain(rounds)
+        .find_map(|nodes| of(nodes).map(|places| places.map(|place| &nodes[place])))
 }
 
 /// The conditions of a template by what they speak of.
@@ -96,9 +98,12 @@ impl<'t> Asked<'t> {
         let mut asked = Self { once: Vec::new(), every: Vec::new(), some: Vec::new(), ends: [false; 2] };
         let speaks = |condition: &Condition, of: At| keys(condition, scope).any(|at| at == of);
         for condition in &template.conditions {
-            asked.ends[0] |= speaks(&condition.value, At::First);
+            // Of the first round, it is known which it is.
+            asked.ends[0] |= speaks(&condition.value, At::First) || names_index(&condition.value, scope);
             asked.ends[1] |= speaks(&condition.value, At::Last) || speaks(&condition.value, At::After);
-            let of_rounds = speaks(&condition.value, At::Here) || speaks(&condition.value, At::Next);
+            let of_rounds = names_index(&condition.value, scope)
+                || keys(&condition.value, scope)
+                    .any(|at| matches!(at, At::Here | At::Next | At::Further(_) | At::Across(..)));
             match &condition.value {
                 Condition::Rounds { quantifier: Quantifier::Some, body, .. } => {
                     asked.some.push(body.iter().collect());
@@ -109,10 +114,12 @@ impl<'t> Asked<'t> {
             }
         }
         // Of the last round nothing is said that needs one after it, and without rounds nothing at all.
-        asked
-            .every
-            .retain(|condition| !speaks(&condition.value, At::Next) || has_next(&condition.value, scope, pattern));
-        if pattern.round.as_ref().is_none_or(|round| round.min == 0) && asked.some.is_empty() {
+        let further = |condition: &Condition| keys(condition, scope).any(|at| matches!(at, At::Further(_)));
+        asked.every.retain(|condition| {
+            !further(&condition.value)
+                && (!speaks(&condition.value, At::Next) || has_next(&condition.value, scope, pattern))
+        });
+        if pattern.rounds.last().is_none_or(|round| round.min == 0) && asked.some.is_empty() {
             asked.every.clear();
         }
         asked
@@ -137,17 +144,25 @@ impl<'t> Asked<'t> {
 /// What the indices of a condition's variables say.
 fn keys<'c>(condition: &'c Condition, scope: &'c Scope) -> impl Iterator<Item = At> + 'c {
     condition_terms(condition).into_iter().filter_map(|term| match &term.value {
-        Term::Variable(variable, _) => scope.key(variable, true).map(|key| key.1),
+        Term::Variable(variable, _) => scope.key(variable).map(|key| key.1),
         _ => None,
+    })
+}
+
+/// Whether a condition speaks of the number of a round.
+fn names_index(condition: &Condition, scope: &Scope) -> bool {
+    condition_terms(condition).into_iter().any(|term| {
+        matches!(&term.value, Term::Variable(variable, _)
+            if variable.index.is_none() && scope.with_index(&variable.name).is_some())
     })
 }
 
 /// Whether nodes of each round have what a condition says of the next one, so that it is said of the last round too.
 fn has_next(condition: &Condition, scope: &Scope, pattern: &Pattern) -> bool {
-    let terms = || pattern.round.iter().flat_map(|round| &round.nodes).flat_map(Node::terms);
+    let terms = || pattern.of_rounds().flat_map(Node::terms);
     condition_terms(condition).into_iter().all(|term| {
         let Term::Variable(variable, _) = &term.value else { return true };
-        let Some(key) = scope.key(variable, true).filter(|key| key.1 == At::Next) else { return true };
+        let Some(key) = scope.key(variable).filter(|key| key.1 == At::Next) else { return true };
         terms().any(|(_, term)| matches!(term, Solved::Variable(own, _) if *own == key))
     })
 }

@@ -21,7 +21,7 @@ use dyelog_diagnostic::Label;
 
 /// Lints within one template.
 pub fn template(template: &Template, pattern: &Pattern, bodies: &Bodies<'_>, findings: &mut Findings<'_>) {
-    if template.longest && pattern.round.is_none() {
+    if template.longest && pattern.rounds.is_empty() {
         let message = "`longest` says nothing here".to_owned();
         let finding = findings.warning(dyelog_datalog::codes::IN_VAIN, template.name.span, message);
         finding.notes.push(format!("template `{}` has no `repeat`", template.name.value));
@@ -47,7 +47,7 @@ fn used_once(template: &Template, findings: &mut Findings<'_>) {
         }
     };
     for node in patterns(template) {
-        for term in pattern_terms(node) {
+        for term in node.terms() {
             count(term);
         }
     }
@@ -84,8 +84,7 @@ fn abandoned_threads(template: &Template, pattern: &Pattern, findings: &mut Find
     let glue = &pattern.nodes[pattern.glue].thread;
     let mut triggered: Vec<Term> = Vec::new();
     trigger_threads(&template.statements, &mut triggered);
-    let round = pattern.round.as_ref();
-    let all = || pattern.nodes.iter().chain(round.iter().flat_map(|round| &round.nodes));
+    let all = || pattern.all();
     let mut reported: Vec<&Solved> = Vec::new();
     for node in all() {
         let begins_thread = node.kind == KindTag::Begin;
@@ -120,6 +119,8 @@ fn names_thread(term: &Term, thread: &Solved) -> bool {
         At::Here | At::Last => matches!(offset, Some((true, 0))),
         At::Next | At::After => matches!(offset, Some((true, 1))),
         At::First => offset == Some((false, 1)),
+        At::Across(_, own) => offset == Some((true, *own)),
+        At::Further(_) | At::Nth(_) | At::FromLast(_) => false,
     }
 }
 
@@ -316,15 +317,6 @@ fn shadowed(earlier: &Template, later: &Template, findings: &mut Findings<'_>) {
 
 fn patterns(template: &Template) -> impl Iterator<Item = &NodePattern> {
     template.nodes().into_iter()
-}
-
-fn pattern_terms(node: &NodePattern) -> Vec<&Spanned<Term>> {
-    let mut terms = vec![&node.scenario, &node.thread, &node.position, &node.task, &node.counter];
-    if let KindPattern::Fork(target) | KindPattern::Join(target) = &node.kind.value {
-        terms.push(target);
-    }
-    terms.extend(node.attributes.iter().map(|(_, term)| term));
-    terms
 }
 
 fn flat(term: &Spanned<Term>) -> Vec<&Spanned<Term>> {

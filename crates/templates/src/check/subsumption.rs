@@ -37,7 +37,7 @@ pub struct Shape<'t> {
 
 /// Whether the one fits, with a part of the same nodes, wherever the other does. So many `tries` are left.
 pub fn subsumes(general: Shape<'_>, special: Shape<'_>, tries: &mut u32) -> bool {
-    if general.pattern.round.is_some() || general.pattern.nodes.len() > special.pattern.nodes.len() {
+    if !general.pattern.rounds.is_empty() || general.pattern.nodes.len() > special.pattern.nodes.len() {
         return false;
     }
     let mut laying =
@@ -202,7 +202,7 @@ fn linear(term: &Spanned<Term>, shape: Shape<'_>) -> Option<Linear> {
             let node = shape.pattern.nodes.iter().position(|node| node.name == variable.name);
             match node.filter(|_| variable.index.is_none()) {
                 Some(node) => Some((Base::Node(node), *offset)),
-                None => Some((Base::Variable(Scope::of(shape.template).key(variable, false)?), *offset)),
+                None => Some((Base::Variable(Scope::of(shape.template).key(variable)?), *offset)),
             }
         }
         Term::Wildcard | Term::Float(_) | Term::Arithmetic(..) => None,

@@ -8,10 +8,10 @@ use std::cell::{Cell, RefCell};
 use rustc_hash::FxHashMap;
 
 use crate::counters::TaskCounters;
-use crate::matcher::{Argument, Relations, label_field, tag};
+use crate::matcher::{Argument, Relations, Walked, label_field, tag};
 use crate::plan::{
-    Edge, Expression, ExpressionPart, Field, KindTag, Loop, RelationArgument, RoundCondition, Slot, TemplatePlan,
-    TemplateStep, Value, apply,
+    Edge, Expression, ExpressionPart, Field, KindTag, Loop, MAX_SEQUENCES, RelationArgument, RoundCondition, Slot,
+    TemplatePlan, TemplateStep, Value, apply,
 };
 use crate::visits::Visits;
 use dyelog_datalog::ast::{Comparison, Quantifier};
@@ -24,7 +24,7 @@ use dyelog_trace::{Kind, NodeId, Toeg, TraceNames};
 pub enum PlanPart {
     /// The kind of the glue node.
     Glue,
-    /// Steps before the repetition, or all.
+    /// Steps before the first repetition, or all.
     Head,
     /// A round.
     Round,
@@ -39,6 +39,8 @@ pub enum PlanPart {
 pub struct Failure {
     /// In which part of the plan.
     pub part: PlanPart,
+    /// Of which sequence, where it is of one.
+    pub sequence: usize,
     /// Which step of it.
     pub step: usize,
     /// Rounds that had been walked.
@@ -53,9 +55,9 @@ impl Failure {
         let steps = match self.part {
             PlanPart::Glue => return None,
             PlanPart::Head => &plan.head,
-            PlanPart::Round => &plan.repetition.as_ref()?.steps,
-            PlanPart::Tail => &plan.tail,
-            PlanPart::TailOfNone => plan.tail_of_none.as_ref()?,
+            PlanPart::Round => &plan.repetitions.get(self.sequence)?.steps,
+            PlanPart::Tail => &plan.repetitions.get(self.sequence)?.tail,
+            PlanPart::TailOfNone => plan.repetitions.get(self.sequence)?.tail_of_none.as_ref()?,
         };
         steps.get(self.step)
     }
@@ -121,10 +123,11 @@ pub struct Attempt {
     pub glue: NodeId,
     /// The nodes by register; [`NONE`] where it did not get to one.
     pub slots: Vec<NodeId>,
-    /// The nodes of the rounds, round 1 first where the plan fits, else in the order in which they were walked.
+    /// The nodes of the rounds, of one sequence after the other, round 1 first where the plan fits, else in the order in which they
+    /// were walked.
     pub rounds: Vec<NodeId>,
-    /// How many rounds there are.
-    pub count: u32,
+    /// Where the sequences are among them.
+    pub sequences: [Walked; MAX_SEQUENCES],
     /// Steps passed, of [`Attempt::steps`]. A round counts once.
     pub passed: usize,
     /// Steps that there are, the kind of the glue node the first of them.
@@ -189,21 +192,23 @@ impl<'a> Trial<'a> {
     /// Tries a template at a glue node; `taken` tells the nodes that are not free.
     pub fn attempt(&self, template: usize, glue: NodeId, taken: &dyn Fn(NodeId) -> bool) -> Attempt {
         let plan = &self.plans[template];
-        let round = plan.repetition.as_ref().map_or(0, |repetition| repetition.steps.len());
+        let of_rounds = |repetition: &Loop| repetition.steps.len() + repetition.tail.len();
+        let rounds: usize = plan.repetitions.iter().map(of_rounds).sum();
         let mut run = Run {
             trial: self,
             plan,
             taken,
             carry: Vec::new(),
-            count: 0,
+            running: 0,
             seen: 0,
+            furthest: None,
             attempt: Attempt {
                 glue,
                 slots: vec![NONE; plan.slot_names.len().max(1)],
                 rounds: Vec::new(),
-                count: 0,
+                sequences: [Walked::default(); MAX_SEQUENCES],
                 passed: 0,
-                steps: 1 + plan.head.len() + round + plan.tail.len(),
+                steps: 1 + plan.head.len() + rounds,
                 failure: None,
             },
         };
@@ -217,11 +222,33 @@ struct Run<'r, 'a> {
     plan: &'r TemplatePlan,
     taken: &'r dyn Fn(NodeId) -> bool,
     carry: Vec<i64>,
-    /// How many rounds have been walked.
-    count: u32,
+    /// The number of the round at hand.
+    running: i64,
     /// Conditions on some round that have held of one.
     seen: u64,
+    /// What got furthest of what does not fit.
+    furthest: Option<Furthest>,
     attempt: Attempt,
+}
+
+/// What fits of a sequence.
+struct Fits {
+    count: u32,
+    slots: Vec<NodeId>,
+    /// The nodes of later sequences' rounds.
+    later: Vec<NodeId>,
+    sequences: [Walked; MAX_SEQUENCES],
+}
+
+/// Where rounds and what follows them stopped.
+struct Furthest {
+    passed: usize,
+    failure: Failure,
+    slots: Vec<NodeId>,
+    /// How many nodes of rounds there were; those themselves, where there are several sequences.
+    nodes: usize,
+    rounds: Option<Vec<NodeId>>,
+    sequences: [Walked; MAX_SEQUENCES],
 }
 
 /// How many steps passed, and why the next did not.
@@ -236,7 +263,7 @@ impl Run<'_, '_> {
         let kind = tag(self.trial.toeg.event(glue).kind);
         if self.plan.glue_kind != KindTag::Any && self.plan.glue_kind != kind {
             let why = Why::Kind { to: 0, node: glue, wanted: self.plan.glue_kind };
-            self.attempt.failure = Some(Failure { part: PlanPart::Glue, step: 0, rounds: 0, why });
+            self.attempt.failure = Some(Failure { part: PlanPart::Glue, sequence: 0, step: 0, rounds: 0, why });
             return;
         }
         self.attempt.slots[0] = glue;
@@ -244,83 +271,109 @@ impl Run<'_, '_> {
         let head = self.steps(&plan.head);
         self.attempt.passed = 1 + head.as_ref().map_or_else(|stop| stop.passed, |()| plan.head.len());
         if let Err(stop) = head {
-            self.attempt.failure = Some(Failure { part: PlanPart::Head, step: stop.passed, rounds: 0, why: stop.why });
+            let failure = Failure { part: PlanPart::Head, sequence: 0, step: stop.passed, rounds: 0, why: stop.why };
+            self.attempt.failure = Some(failure);
             return;
         }
-        match &plan.repetition {
-            None => self.attempt.passed = self.attempt.steps,
-            Some(repetition) => self.repetition(repetition),
+        if plan.repetitions.is_empty() || self.repetition(0, self.attempt.passed) {
+            self.attempt.passed = self.attempt.steps;
+        } else if let Some(furthest) = self.furthest.take() {
+            self.attempt.slots = furthest.slots;
+            match furthest.rounds {
+                Some(rounds) => self.attempt.rounds = rounds,
+                None => self.attempt.rounds.truncate(furthest.nodes),
+            }
+            self.attempt.sequences = furthest.sequences;
+            self.attempt.passed = furthest.passed;
+            self.attempt.failure = Some(furthest.failure);
+        }
+    }
+
+    /// Notes a failure. Of what gets equally far, the last: further on in the sequence.
+    fn note(&mut self, passed: usize, failure: Failure) {
+        if self.furthest.as_ref().is_none_or(|furthest| passed >= furthest.passed) {
+            let Attempt { slots, rounds, sequences, .. } = &self.attempt;
+            self.furthest = Some(Furthest {
+                passed,
+                failure,
+                slots: slots.clone(),
+                nodes: rounds.len(),
+                rounds: (self.plan.repetitions.len() > 1).then(|| rounds.clone()),
+                sequences: *sequences,
+            });
         }
     }
 
     /// As [`crate::matcher`] does it: no round where that is allowed and fits, then one after the other up to the first
-    /// number that fits, or the last where the longest is wanted.
-    fn repetition(&mut self, repetition: &Loop) {
+    /// number that fits, or the last where the longest is wanted; later sequences anew for each number.
+    fn repetition(&mut self, number: usize, before: usize) -> bool {
         let plan = self.plan;
-        let before = self.attempt.passed;
-        let mut best: Option<(u32, Vec<NodeId>)> = None;
-        let mut furthest: Option<(usize, Failure, Vec<NodeId>, usize)> = None;
-        if let (Some(none), 0) = (&plan.tail_of_none, repetition.min) {
+        let repetition = &plan.repetitions[number];
+        let start = self.attempt.rounds.len();
+        self.attempt.sequences[number] = Walked { start: start as u32, count: 0 };
+        let mut best: Option<Fits> = None;
+        if let (Some(none), 0) = (&repetition.tail_of_none, repetition.min) {
             match self.steps(none) {
-                Ok(()) => best = Some((0, self.attempt.slots.clone())),
+                Ok(()) => {
+                    let (slots, sequences) = (self.attempt.slots.clone(), self.attempt.sequences);
+                    best = Some(Fits { count: 0, slots, later: Vec::new(), sequences });
+                }
                 Err(stop) => {
-                    let failure = Failure { part: PlanPart::TailOfNone, step: stop.passed, rounds: 0, why: stop.why };
-                    furthest = Some((before + stop.passed, failure, self.attempt.slots.clone(), 0));
+                    let part = PlanPart::TailOfNone;
+                    let failure = Failure { part, sequence: number, step: stop.passed, rounds: 0, why: stop.why };
+                    self.note(before + stop.passed, failure);
                 }
             }
         }
         if best.is_none() || repetition.longest {
-            self.rounds(repetition, before, &mut best, &mut furthest);
+            self.rounds(number, before, &mut best);
         }
-        let size = repetition.nodes.len();
-        if let Some((count, slots)) = best {
-            self.attempt.slots = slots;
-            self.attempt.count = count;
-            self.attempt.passed = self.attempt.steps;
-            self.attempt.rounds.truncate(count as usize * size);
-            if repetition.backward {
-                self.attempt.rounds.reverse();
-                self.attempt.rounds.chunks_mut(size.max(1)).for_each(<[NodeId]>::reverse);
+        let Some(best) = best else {
+            // Where it stopped, the rounds of the only sequence still tell.
+            if plan.repetitions.len() > 1 {
+                self.attempt.rounds.truncate(start);
             }
-        } else if let Some((passed, failure, slots, rounds)) = furthest {
-            self.attempt.slots = slots;
-            self.attempt.count = failure.rounds;
-            self.attempt.rounds.truncate(rounds);
-            self.attempt.passed = passed;
-            self.attempt.failure = Some(failure);
+            return false;
+        };
+        let size = repetition.nodes.len();
+        let end = start + best.count as usize * size;
+        self.attempt.slots = best.slots;
+        self.attempt.sequences = best.sequences;
+        if repetition.longest {
+            self.attempt.rounds.truncate(end);
+            self.attempt.rounds.extend(best.later);
         }
+        if repetition.backward {
+            let rounds = &mut self.attempt.rounds[start..end];
+            rounds.reverse();
+            rounds.chunks_mut(size.max(1)).for_each(<[NodeId]>::reverse);
+        }
+        true
     }
 
-    fn rounds(
-        &mut self,
-        repetition: &Loop,
-        before: usize,
-        best: &mut Option<(u32, Vec<NodeId>)>,
-        furthest: &mut Option<(usize, Failure, Vec<NodeId>, usize)>,
-    ) {
-        self.set_carry(&repetition.carry);
-        self.seen = 0;
+    fn rounds(&mut self, number: usize, before: usize, best: &mut Option<Fits>) {
+        let plan = self.plan;
+        let repetition = &plan.repetitions[number];
+        let start = self.attempt.sequences[number].start;
+        self.set_carry(&repetition.carry, repetition.carried_before);
+        self.seen &= !repetition.noted;
         let mut rounds = 0;
-        // Of what gets equally far, the last: further on in the sequence.
-        let mut note = |run: &Self, passed: usize, failure: Failure| {
-            if furthest.as_ref().is_none_or(|(most, ..)| passed >= *most) {
-                *furthest = Some((passed, failure, run.attempt.slots.clone(), run.attempt.rounds.len()));
-            }
-        };
         loop {
+            self.running = i64::from(rounds) + 1;
+            let failed =
+                |part, stop: Stop, rounds| Failure { part, sequence: number, step: stop.passed, rounds, why: stop.why };
             if let Err(stop) = self.steps(&repetition.steps) {
-                let failure = Failure { part: PlanPart::Round, step: stop.passed, rounds, why: stop.why };
                 // Between two rounds nothing new is known.
                 let passed = if rounds == 0 { stop.passed } else { repetition.steps.len() };
                 if rounds == 0 || rounds < repetition.min {
-                    note(self, before + passed, failure);
+                    self.note(before + passed, failed(PlanPart::Round, stop, rounds));
                 }
                 return;
             }
             let budget = self.trial.budget.get();
             if budget == 0 {
-                let failure = Failure { part: PlanPart::Round, step: 0, rounds, why: Why::Budget };
-                note(self, before + repetition.steps.len(), failure);
+                let stop = Stop { passed: 0, why: Why::Budget };
+                self.note(before + repetition.steps.len(), failed(PlanPart::Round, stop, rounds));
                 return;
             }
             self.trial.budget.set(budget - 1);
@@ -328,28 +381,37 @@ impl Run<'_, '_> {
             let nodes = repetition.nodes.iter().map(|slot| self.attempt.slots[*slot as usize]);
             let nodes: Vec<NodeId> = nodes.collect();
             self.attempt.rounds.extend(nodes);
-            self.count = rounds;
+            self.attempt.sequences[number] = Walked { start, count: rounds };
             if rounds >= repetition.min {
-                match self.steps(&self.plan.tail) {
-                    Ok(()) => {
-                        *best = Some((rounds, self.attempt.slots.clone()));
-                        if !repetition.longest {
-                            return;
-                        }
-                    }
+                let end = self.attempt.rounds.len();
+                let passed = before + repetition.steps.len();
+                let fits = match self.steps(&repetition.tail) {
+                    Ok(()) if number + 1 == plan.repetitions.len() => true,
+                    Ok(()) => self.repetition(number + 1, passed + repetition.tail.len()),
                     Err(stop) => {
-                        let passed = before + repetition.steps.len() + stop.passed;
-                        let failure = Failure { part: PlanPart::Tail, step: stop.passed, rounds, why: stop.why };
-                        note(self, passed, failure);
+                        self.note(passed + stop.passed, failed(PlanPart::Tail, stop, rounds));
+                        false
+                    }
+                };
+                if fits {
+                    let longest = repetition.longest;
+                    let later = if longest { self.attempt.rounds.split_off(end) } else { Vec::new() };
+                    let (slots, sequences) = (self.attempt.slots.clone(), self.attempt.sequences);
+                    *best = Some(Fits { count: rounds, slots, later, sequences });
+                    if !longest {
+                        return;
                     }
                 }
             }
-            self.set_carry(&repetition.next_carry);
+            self.set_carry(&repetition.next_carry, repetition.carried_before);
         }
     }
 
-    fn set_carry(&mut self, values: &[Value]) {
-        self.carry = values.iter().map(|value| self.value(*value)).collect();
+    /// Sets what a sequence carries, behind what those before it do.
+    fn set_carry(&mut self, values: &[Value], before: u8) {
+        let next: Vec<i64> = values.iter().map(|value| self.value(*value)).collect();
+        self.carry.truncate(before.into());
+        self.carry.extend(next);
     }
 
     fn steps(&mut self, steps: &[TemplateStep]) -> Result<(), Stop> {
@@ -404,13 +466,28 @@ impl Run<'_, '_> {
             TemplateStep::Rounds(condition) => self.all_rounds(condition),
             TemplateStep::Seen(number) if self.seen >> number & 1 != 0 => Ok(()),
             TemplateStep::Seen(_) => Err(Why::OfNoRound),
-            TemplateStep::Recall { to, node } => match self.attempt.rounds.get(*node as usize) {
-                Some(node) => {
-                    self.attempt.slots[*to as usize] = *node;
-                    Ok(())
+            TemplateStep::Recall(recall) => {
+                let walked = self.attempt.sequences[usize::from(recall.sequence)];
+                let place = recall.place(walked.count, self.running).map(|place| walked.start as usize + place);
+                match place.and_then(|place| self.attempt.rounds.get(place)) {
+                    Some(node) => {
+                        self.attempt.slots[recall.to as usize] = *node;
+                        Ok(())
+                    }
+                    None => Err(Why::Nothing { to: recall.to }),
                 }
-                None => Err(Why::Nothing { to: *to }),
-            },
+            }
+            TemplateStep::Apart(slots) => {
+                let fixed = slots.iter().map(|slot| self.slot(*slot));
+                let mut nodes: Vec<NodeId> = fixed.chain(self.attempt.rounds.iter().copied()).collect();
+                let budget = self.trial.budget.get().checked_sub(nodes.len() as u64).ok_or(Why::Budget)?;
+                self.trial.budget.set(budget);
+                nodes.sort_unstable();
+                match nodes.windows(2).find(|two| two[0] == two[1]) {
+                    Some(two) => Err(Why::OneNode(two[0])),
+                    None => Ok(()),
+                }
+            }
         }
     }
 
@@ -418,7 +495,9 @@ impl Run<'_, '_> {
     fn round(&mut self, condition: &RoundCondition) -> Result<(), Why> {
         let some = condition.quantifier == Quantifier::Some;
         if condition.pair {
-            let Some(before) = self.attempt.rounds.len().checked_sub(condition.size.into()) else { return Ok(()) };
+            let start = self.attempt.sequences[usize::from(condition.sequence)].start as usize;
+            let before = self.attempt.rounds.len().checked_sub(condition.size.into());
+            let Some(before) = before.filter(|before| *before >= start) else { return Ok(()) };
             self.put_round(&condition.here, before);
         }
         match self.steps(&condition.steps) {
@@ -429,21 +508,27 @@ impl Run<'_, '_> {
             Err(_) if some => Ok(()),
             // Why the round itself fails is why its step does.
             Err(stop) if !condition.pair && condition.steps.len() == 1 => Err(stop.why),
-            Err(stop) => Err(self.of_round(self.count, stop)),
+            Err(stop) => {
+                let walked = self.attempt.sequences[usize::from(condition.sequence)].count;
+                Err(self.of_round(walked, stop))
+            }
         }
     }
 
     /// A condition on rounds that have been walked.
     fn all_rounds(&mut self, condition: &RoundCondition) -> Result<(), Why> {
         let some = condition.quantifier == Quantifier::Some;
-        for (before, (here, next)) in (0..).zip(condition.places(self.attempt.rounds.len())) {
+        let walked = self.attempt.sequences[usize::from(condition.sequence)];
+        let start = walked.start as usize;
+        for (before, (number, here, next)) in (0..).zip(condition.places(walked.count)) {
             let budget = self.trial.budget.get();
             if budget == 0 {
                 return Err(Why::Budget);
             }
             self.trial.budget.set(budget - 1);
-            self.put_round(&condition.here, here);
-            self.put_round(&condition.next, next);
+            self.running = number;
+            self.put_round(&condition.here, start + here);
+            self.put_round(&condition.next, start + next);
             match self.steps(&condition.steps) {
                 Ok(()) if some => return Ok(()),
                 Err(stop) if !some => return Err(self.of_round(before, stop)),
@@ -533,7 +618,11 @@ impl Run<'_, '_> {
             }
             Value::Integer(value) => value,
             Value::Symbol(symbol) => self.symbol(symbol).map_or(-1, |name| i64::from(name.0)),
-            Value::Count(offset) => i64::from(self.count).saturating_add(offset),
+            Value::Count(sequence, offset) => {
+                let walked = self.attempt.sequences.get(usize::from(sequence)).copied().unwrap_or_default();
+                i64::from(walked.count).saturating_add(offset)
+            }
+            Value::Running(offset) => self.running.saturating_add(offset),
         }
     }
 

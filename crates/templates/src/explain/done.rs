@@ -88,8 +88,9 @@ impl<'s> Doing<'s, '_> {
                     let caused = self.operation(&name.value, arguments).unwrap_or(Caused::Nothing);
                     self.push(*span, caused);
                 }
-                Statement::For { index, from, body, .. } => {
-                    for round in (*from).max(1)..=i64::from(self.made.count) {
+                Statement::For { index, from, to, body, .. } => {
+                    let count = self.variables.count(&to.value).unwrap_or(0);
+                    for round in (*from).max(1)..=count {
                         self.running = Some((&index.value, round));
                         self.statements(body);
                     }

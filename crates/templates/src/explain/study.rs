@@ -4,8 +4,9 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use crate::driver::{self, Committed, Engine, EntryNumber, Observer, Outcome, Plans};
-use crate::matcher::{Match, Relations, Symbols};
-use crate::plan::TemplatePlan;
+use crate::matcher::{Match, Relations, Symbols, Walked};
+use crate::pattern::Scope;
+use crate::plan::{MAX_SEQUENCES, TemplatePlan};
 use crate::recognise::{matcher, with_relations};
 use crate::rules::Rules;
 use dyelog_datalog::ast::{Statement, Template};
@@ -27,10 +28,10 @@ pub struct Made {
     pub first_entry: EntryNumber,
     /// By register.
     pub slots: Vec<NodeId>,
-    /// The nodes of all rounds, round 1 first.
+    /// The nodes of all rounds, of one sequence after the other, round 1 first.
     pub rounds: Vec<NodeId>,
-    /// How many rounds there are.
-    pub count: u32,
+    /// Where the sequences are among them.
+    pub sequences: [Walked; MAX_SEQUENCES],
 }
 
 /// An operation whose interactions were recognised.
@@ -149,7 +150,7 @@ impl Observer for Keep<'_> {
         let (plan, found) = (committed.plan, committed.found);
         let slots = (0..plan.slot_names.len() as u8).map(|slot| found.slot(slot)).collect();
         let template = &self.rules.templates()[found.template as usize];
-        let entries = entries_made(&template.statements, found.count);
+        let entries = entries_made(template, found);
         self.matches.push(Made {
             template: found.template,
             glue: committed.glue,
@@ -157,23 +158,24 @@ impl Observer for Keep<'_> {
             first_entry: self.next_entry,
             slots,
             rounds: found.rounds.clone(),
-            count: found.count,
+            sequences: found.sequences,
         });
         self.next_entry += entries;
     }
 }
 
 /// How many entries a match makes.
-fn entries_made(statements: &[Statement], count: u32) -> u32 {
+fn entries_made(template: &Template, found: &Match) -> u32 {
     let each = |statement: &Statement| match statement {
         Statement::NewEntry { .. } => 1,
         Statement::Operation { .. } => 0,
-        Statement::For { from, body, .. } => {
+        Statement::For { from, to, body, .. } => {
+            let count = Scope::of(template).with_count(&to.value).map_or(0, |sequence| found.count(sequence as u8));
             let times = (i64::from(count) - (*from).max(1) + 1).max(0);
             times as u32 * body.iter().filter(|inner| matches!(inner, Statement::NewEntry { .. })).count() as u32
         }
     };
-    statements.iter().map(each).sum()
+    template.statements.iter().map(each).sum()
 }
 
 /// Studies the sound operations that come by, those that are asked for.

@@ -54,23 +54,27 @@ impl Variables {
         let Some(pattern) = Pattern::of(template, &mut Findings::new(program)) else { return variables };
         let scope = Scope::of(template);
         let plan = study.plan(made);
-        let count = i64::from(made.count);
-        if let Some(name) = scope.count() {
-            variables.define(study, &(Arc::clone(name), None), Field::Counter, count);
+        for (name, walked) in scope.counts().zip(&made.sequences) {
+            variables.define(study, &(Arc::clone(name), None), Field::Counter, i64::from(walked.count));
         }
+        let counts = made.sequences.map(|walked| i64::from(walked.count));
+        let count = |name: &str| scope.sequence_of(name).and_then(|own| counts.get(own).copied()).unwrap_or(0);
         for node in &pattern.nodes {
             let slot = plan.slot_names.iter().position(|name| *name == node.name);
             let Some(id) = slot.and_then(|slot| made.slots.get(slot).copied()) else { continue };
             variables.nodes.push((node.name.to_string(), id));
             variables.by_name.insert((Arc::clone(&node.name), None), id);
-            variables.take(study, node, id, count, None);
+            variables.take(study, node, id, &count, None);
         }
-        if let Some(round) = &pattern.round {
-            for (number, nodes) in (1..).zip(made.rounds.chunks(round.nodes.len().max(1))) {
+        for (round, walked) in pattern.rounds.iter().zip(&made.sequences) {
+            let size = round.nodes.len();
+            let own = made.rounds.get(walked.start as usize..).unwrap_or_default();
+            let own = &own[..own.len().min(walked.count as usize * size)];
+            for (number, nodes) in (1..).zip(own.chunks(size.max(1))) {
                 for (node, &id) in round.nodes.iter().zip(nodes) {
                     variables.nodes.push((format!("{}[{number}]", node.name), id));
                     variables.by_name.insert((Arc::clone(&node.name), Some(number)), id);
-                    variables.take(study, node, id, count, Some(number));
+                    variables.take(study, node, id, &count, Some(number));
                 }
             }
         }
@@ -81,7 +85,14 @@ impl Variables {
     }
 
     /// What the terms of a node say of variables.
-    fn take(&mut self, study: &Study<'_>, node: &crate::pattern::Node, id: NodeId, count: i64, round: Option<i64>) {
+    fn take(
+        &mut self,
+        study: &Study<'_>,
+        node: &crate::pattern::Node,
+        id: NodeId,
+        count: &dyn Fn(&str) -> i64,
+        round: Option<i64>,
+    ) {
         for (field, term) in [(Field::Thread, &node.thread)].into_iter().chain(node.terms()) {
             let Solved::Variable((name, at), offset) = term else { continue };
             let index = match at {
@@ -89,8 +100,11 @@ impl Variables {
                 At::Here => round,
                 At::Next => round.map(|round| round + 1),
                 At::First => Some(1),
-                At::Last => Some(count),
-                At::After => Some(count + 1),
+                At::Last => Some(count(name)),
+                At::After => Some(count(name) + 1),
+                At::Across(_, further) => round.map(|round| round.saturating_add(*further)),
+                // Patterns do not have these.
+                At::Further(_) | At::Nth(_) | At::FromLast(_) => continue,
             };
             let value = label_field(study.toeg, id, field).saturating_sub(*offset);
             self.define(study, &(Arc::clone(name), index), field, value);
@@ -123,7 +137,7 @@ impl Variables {
         let Condition::Atom { negated: false, atom } = condition else { return };
         let value = |place: usize| match &atom.arguments.get(place)?.value {
             Term::Integer(value) => u32::try_from(*value).ok(),
-            Term::Variable(variable, offset) if scope.key(variable, false)?.1 == At::Scalar => {
+            Term::Variable(variable, offset) if scope.key(variable)?.1 == At::Scalar => {
                 let value = self.numbers.get(&(Arc::clone(&variable.name), None))?.checked_add(*offset)?;
                 u32::try_from(value).ok()
             }
@@ -149,6 +163,11 @@ impl Variables {
                 self.define(study, &(Arc::clone(name), None), *field, value);
             }
         }
+    }
+
+    /// How many rounds the sequence with that number of rounds has.
+    pub(super) fn count(&self, name: &Arc<str>) -> Option<i64> {
+        self.numbers.get(&(Arc::clone(name), None)).copied()
     }
 
     /// The number behind a variable; `running` is the index of the `for` around it, by its name.

@@ -80,11 +80,12 @@ fn role(study: &Study<'_>, template: u16, attempt: &Attempt, node: NodeId) -> Op
     // Nodes that are looked at only are nobody's role.
     let consumed = |slot: &Slot| {
         plan.effects.consumed.iter().any(|consumed| consumed.slot == *slot)
-            || plan.repetition.as_ref().is_some_and(|repetition| repetition.nodes.contains(slot))
+            || plan.repetitions.iter().any(|repetition| repetition.nodes.contains(slot))
     };
     attempt.register_of(node).filter(consumed).or_else(|| {
-        let nodes = &plan.repetition.as_ref()?.nodes;
         let place = attempt.rounds.iter().position(|other| *other == node)?;
+        let (sequence, place) = plan.place_of(place, &attempt.sequences)?;
+        let nodes = &plan.repetitions.get(sequence)?.nodes;
         nodes.get(place % nodes.len().max(1)).copied()
     })
 }

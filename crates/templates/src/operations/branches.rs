@@ -47,9 +47,7 @@ impl Compiler<'_, '_, '_> {
                 let place = self.route.slots.iter().position(|other| *other == slot);
                 place.map(|place| self.pattern.nodes[place].kind)
             }
-            ModelNode::Round { node, .. } => {
-                self.pattern.round.as_ref().and_then(|round| round.nodes.get(node as usize)).map(|node| node.kind)
-            }
+            ModelNode::Round { node, .. } => self.pattern.of_rounds().nth(node.into()).map(|node| node.kind),
         };
         if kind.is_some_and(|kind| kind != KindTag::Join) {
             let message = "an entry waits for others at a join";

@@ -140,6 +140,8 @@ pub struct Model {
 struct Made {
     name: Arc<str>,
     position: Position,
+    /// Over which sequence the `for` around it runs.
+    sequence: Option<usize>,
     task: Solved,
     /// Where the task is written.
     span: Span,
@@ -152,7 +154,8 @@ struct Compiler<'t, 'f, 'p> {
     findings: &'f mut Findings<'p>,
     variables: Vec<Arc<str>>,
     made: Vec<Made>,
-    running: Option<Arc<str>>,
+    /// The index variable of the `for` around a statement, and over which sequence that runs.
+    running: Option<(Arc<str>, usize)>,
     /// Names of variables that differ by a condition.
     apart: Vec<[Arc<str>; 2]>,
     /// Work that operations give to entries.
@@ -208,17 +211,18 @@ impl Compiler<'_, '_, '_> {
                     actions.extend(self.operation(name, arguments, *span));
                 }
                 Statement::For { index, from, to, body, span } => {
-                    if self.running.is_some() || self.scope.count() != Some(&to.value) {
+                    let over = self.scope.with_count(&to.value).filter(|_| self.running.is_none());
+                    let Some(sequence) = over else {
                         self.findings
-                            .error(codes::INDEX, *span, "`for` runs over the rounds of the template's `repeat`")
+                            .error(codes::INDEX, *span, "`for` runs over the rounds of a `repeat` of the template")
                             .notes
                             .push("its upper end is the variable that counts them, and it does not nest".to_owned());
                         continue;
-                    }
-                    self.running = Some(Arc::clone(&index.value));
+                    };
+                    self.running = Some((Arc::clone(&index.value), sequence));
                     let body = self.statements(body);
                     self.running = None;
-                    actions.push(Action::For { from: *from, body });
+                    actions.push(Action::For { sequence: sequence as u8, from: *from, body });
                 }
             }
         }
@@ -254,10 +258,11 @@ impl Compiler<'_, '_, '_> {
             self.variables.len() - 1
         });
         let solved = self.solved(task);
+        let sequence = self.running.as_ref().map(|(_, sequence)| *sequence);
         let visited = solved.as_ref().is_none_or(|solved| self.check_entry_task(solved, task.span));
         // Made even where its task is wrong, so that one slip is reported once.
         let made = solved.clone().filter(|_| visited).unwrap_or(Solved::Wildcard);
-        self.made.push(Made { name: Arc::clone(&entry.value.name), position, task: made, span: task.span });
+        self.made.push(Made { name: Arc::clone(&entry.value.name), position, sequence, task: made, span: task.span });
         solved?;
         if !visited {
             return None; // that nothing binds the task, either, would follow from it
@@ -269,8 +274,7 @@ impl Compiler<'_, '_, '_> {
 
     /// A new entry serves a task that some node of the match runs on. Gives back whether one does.
     fn check_entry_task(&mut self, task: &Solved, at: Span) -> bool {
-        let round = self.pattern.round.iter().flat_map(|round| &round.nodes);
-        let visited = self.pattern.nodes.iter().chain(round).any(|node| node.task == *task);
+        let visited = self.pattern.all().any(|node| node.task == *task);
         if !visited {
             self.findings
                 .error(codes::ENTRY_TASK, at, "no node of the template runs on this task")
@@ -372,7 +376,13 @@ impl Compiler<'_, '_, '_> {
 
     /// Whether an entry has been made by the statements so far.
     fn is_made(&self, name: &Arc<str>, position: Position) -> bool {
-        let mut of_name = self.made.iter().filter(|made| made.name == *name).map(|made| made.position);
+        let of = match position {
+            Position::Running(_) => self.running.as_ref().map(|(_, sequence)| *sequence),
+            Position::Count(sequence, _) => Some(sequence.into()),
+            Position::At(_) => None,
+        };
+        let here = |made: &&Made| of.is_none() || made.sequence.is_none() || made.sequence == of;
+        let mut of_name = self.made.iter().filter(|made| made.name == *name).filter(here).map(|made| made.position);
         match position {
             Position::At(0) => of_name.any(|made| made == Position::At(0)),
             // Before the first round stands the entry at 0, if there is one; later ones were made in the round before.
@@ -380,7 +390,7 @@ impl Compiler<'_, '_, '_> {
                 let made: Vec<Position> = of_name.collect();
                 made.contains(&Position::At(0)) && made.contains(&Position::Running(0))
             }
-            Position::Running(0) | Position::Count(0) | Position::At(1) => {
+            Position::Running(0) | Position::Count(_, 0) | Position::At(1) => {
                 of_name.any(|made| made == Position::Running(0))
             }
             _ => false,
@@ -409,15 +419,13 @@ impl Compiler<'_, '_, '_> {
         if let Some(number) = self.pattern.nodes.iter().position(|node| node.name == variable.name) {
             return Some((Which::Fixed(number), Position::At(0)));
         }
-        let round = self.pattern.round.as_ref();
-        if let Some(number) = round.and_then(|round| round.nodes.iter().position(|node| node.name == variable.name)) {
+        if let Some(number) = self.pattern.of_rounds().position(|node| node.name == variable.name) {
             let position = self.position(variable.index.as_ref(), argument.span)?;
             return Some((Which::Round(number), position));
         }
         let place = self.findings.place(argument.span);
         let message = format!("the template has no node `{}`", variable.name);
-        let nodes = self.pattern.nodes.iter().chain(round.iter().flat_map(|round| &round.nodes));
-        let names: Vec<Arc<str>> = nodes.map(|node| Arc::clone(&node.name)).collect();
+        let names: Vec<Arc<str>> = self.pattern.all().map(|node| Arc::clone(&node.name)).collect();
         let finding = Diagnostic::error(codes::UNBOUND, place, message)
             .with_similar(&variable.name, names.iter().map(|name| &**name));
         self.findings.list.push(finding);
@@ -440,8 +448,7 @@ impl Compiler<'_, '_, '_> {
         if let Some(number) = self.pattern.nodes.iter().position(is) {
             return Some(Action::Phase2 { node: ModelNode::Fixed(self.route.slots[number]) });
         }
-        let round = self.pattern.round.as_ref();
-        if let Some(number) = round.and_then(|round| round.nodes.iter().position(is))
+        if let Some(number) = self.pattern.of_rounds().position(is)
             && self.running.is_some()
         {
             return Some(Action::Phase2 {

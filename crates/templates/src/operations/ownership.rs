@@ -59,18 +59,22 @@ impl Task {
     }
 }
 
+/// The sequence of a number of rounds that a variable's index names: that of the variable, so it need not be said.
+const ANY: u8 = 0;
+
 fn index(at: At, round: Position) -> Option<Position> {
     match at {
-        At::Scalar => None,
         At::First => Some(Position::At(1)),
-        At::Last => Some(Position::Count(0)),
-        At::After => Some(Position::Count(1)),
+        At::Last => Some(Position::Count(ANY, 0)),
+        At::After => Some(Position::Count(ANY, 1)),
         At::Here => Some(round),
         At::Next => Some(match round {
             Position::At(place) => Position::At(place.saturating_add(1)),
             Position::Running(offset) => Position::Running(offset.saturating_add(1)),
-            Position::Count(offset) => Position::Count(offset.saturating_add(1)),
+            Position::Count(of, offset) => Position::Count(of, offset.saturating_add(1)),
         }),
+        At::Across(_, offset) => Some(Position::Running(offset)),
+        At::Scalar | At::Further(_) | At::Nth(_) | At::FromLast(_) => None,
     }
 }
 
@@ -82,7 +86,10 @@ pub(super) fn names_apart(template: &Template) -> Vec<[Arc<str>; 2]> {
             // Of two that have an index each it is not said which of the one differ from which of the other.
             (Term::Variable(left, 0), Term::Variable(right, 0)) if left.index.is_none() || right.index.is_none() => {
                 let of_all = |index: &Option<Index>| {
-                    index.as_ref().is_none_or(|index| index.offset == 0 && index.variable == scope.index().cloned())
+                    index.as_ref().is_none_or(|index| {
+                        index.offset == 0
+                            && index.variable.as_ref().is_some_and(|name| scope.with_index(name).is_some())
+                    })
                 };
                 (of_all(&left.index) && of_all(&right.index)).then(|| [Arc::clone(&left.name), Arc::clone(&right.name)])
             }
@@ -137,10 +144,7 @@ impl Compiler<'_, '_, '_> {
     pub(super) fn pattern_node(&self, which: Which) -> &Node {
         match which {
             Which::Fixed(number) => &self.pattern.nodes[number],
-            Which::Round(number) => {
-                let round = self.pattern.round.as_ref().expect("it is a node of the round");
-                &round.nodes[number]
-            }
+            Which::Round(number) => self.pattern.of_rounds().nth(number).expect("it is a node of a round"),
         }
     }
 
@@ -189,8 +193,11 @@ impl Compiler<'_, '_, '_> {
                 format!("`{name}`")
             }
             Position::At(place) => format!("`{name}[{place}]`"),
-            Position::Running(offset) => index(self.scope.index().map_or("x", |index| index), offset),
-            Position::Count(offset) => index(self.scope.count().map_or("n", |count| count), offset),
+            Position::Running(offset) => {
+                let made = self.made.iter().find(|made| made.name == *name).and_then(|made| made.sequence);
+                index(made.and_then(|made| self.scope.index(made)).map_or("x", |index| index), offset)
+            }
+            Position::Count(of, offset) => index(self.scope.counts().nth(of.into()).map_or("n", |count| count), offset),
         }
     }
 
@@ -262,7 +269,7 @@ impl Compiler<'_, '_, '_> {
     fn follow(&self, given: &Given, thread: &Solved, claims: &mut Claims) {
         let here = |node: &Node, round: Position| node.thread == *thread && Task::of(&node.task, round) == given.task;
         let fixed = self.pattern.nodes.iter().enumerate().filter(|(_, node)| here(node, Position::At(0)));
-        let nodes = self.pattern.round.iter().flat_map(|round| round.nodes.iter().enumerate());
+        let nodes = self.pattern.of_rounds().enumerate();
         let rounds = nodes.filter(|(_, node)| here(node, Position::Running(0)));
         let which = fixed.map(|(number, _)| Which::Fixed(number)).chain(rounds.map(|(number, _)| Which::Round(number)));
         for node in which {
@@ -277,7 +284,7 @@ impl Compiler<'_, '_, '_> {
     pub(super) fn owners(&mut self, sound: bool) -> (Vec<EntryReference>, Vec<EntryReference>) {
         let claims = self.claims();
         let fixed = (0..self.pattern.nodes.len()).map(Which::Fixed).collect::<Vec<_>>();
-        let rounds = 0..self.pattern.round.as_ref().map_or(0, |round| round.nodes.len());
+        let rounds = 0..self.pattern.of_rounds().count();
         let rounds = rounds.map(Which::Round).collect::<Vec<_>>();
         let mut undecided = Vec::new();
         let mut owners = |compiler: &mut Self, nodes: &[Which]| -> Vec<EntryReference> {
@@ -456,7 +463,7 @@ fn bare_words(task: &Task) -> String {
             let index = place.map_or_else(String::new, |place| match place {
                 Position::At(place) => format!("[{place}]"),
                 Position::Running(offset) => index("x", offset),
-                Position::Count(offset) => index("n", offset),
+                Position::Count(_, offset) => index("n", offset),
             });
             format!("{name}{index}")
         }

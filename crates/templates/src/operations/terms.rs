@@ -14,13 +14,15 @@ impl Compiler<'_, '_, '_> {
         match index {
             None => Some(Position::At(0)),
             Some(Index { variable: None, offset }) => Some(Position::At(*offset)),
-            Some(Index { variable: Some(name), offset }) if Some(name) == self.running.as_ref() => {
+            Some(Index { variable: Some(name), offset })
+                if self.running.as_ref().is_some_and(|(running, _)| running == name) =>
+            {
                 Some(Position::Running(*offset))
             }
-            Some(Index { variable: Some(name), offset }) if Some(name) == self.scope.count() => {
-                Some(Position::Count(*offset))
-            }
-            Some(Index { variable: Some(name), .. }) => {
+            Some(Index { variable: Some(name), offset }) => {
+                if let Some(sequence) = self.scope.with_count(name) {
+                    return Some(Position::Count(sequence as u8, *offset));
+                }
                 self.findings.error(codes::INDEX, span, format!("`{name}` is no index here"));
                 None
             }
@@ -35,13 +37,18 @@ impl Compiler<'_, '_, '_> {
             Term::Symbol(name) => Some(Solved::Symbol(Arc::clone(name))),
             Term::Variable(variable, offset) => {
                 let name = Arc::clone(&variable.name);
+                let own = self.scope.sequence_of(&name);
+                let running = self.running.as_ref().map(|(_, sequence)| *sequence);
                 let at = match self.position(variable.index.as_ref(), term.span)? {
                     Position::At(0) if variable.index.is_none() => At::Scalar,
                     Position::At(1) => At::First,
-                    Position::Running(0) => At::Here,
-                    Position::Running(1) => At::Next,
-                    Position::Count(0) => At::Last,
-                    Position::Count(1) => At::After,
+                    Position::Running(offset) if own.is_some() && own < running => {
+                        At::Across(running.unwrap_or(0) as u8, offset)
+                    }
+                    Position::Running(0) if own.is_none() || own == running => At::Here,
+                    Position::Running(1) if own.is_none() || own == running => At::Next,
+                    Position::Count(of, 0) if own.is_none_or(|own| own == usize::from(of)) => At::Last,
+                    Position::Count(of, 1) if own.is_none_or(|own| own == usize::from(of)) => At::After,
                     _ => {
                         self.findings
                             .error(
@@ -85,13 +92,16 @@ impl Compiler<'_, '_, '_> {
             let (node, field, own) = self.route.round_sites.get(&(Arc::clone(&name), key)).copied()?;
             Some(ModelValue::Round { node, position, field, offset: own + offset })
         };
+        let sequence = self.scope.sequence_of(&name).unwrap_or(0) as u8;
         let here = |at| self.route.sites.get(&(Arc::clone(&name), at)).and_then(fixed);
         let value = match at {
             At::Scalar => here(At::Scalar),
-            At::After => here(At::After).or_else(|| round(Position::Count(0))),
+            At::After => here(At::After).or_else(|| round(Position::Count(sequence, 0))),
             At::Here | At::Next => round(Position::Running(0)),
+            At::Across(_, offset) => round(Position::Running(offset)),
             At::First => round(Position::At(1)),
-            At::Last => round(Position::Count(0)),
+            At::Last => round(Position::Count(sequence, 0)),
+            At::Further(_) | At::Nth(_) | At::FromLast(_) => None,
         };
         if value.is_none() {
             let names = self.route.sites.keys().map(|(name, _)| &**name);
@@ -131,7 +141,7 @@ impl Compiler<'_, '_, '_> {
             }
         };
         let Term::Variable(variable, _) = &term.value else { return Some(value) };
-        let nodes = self.pattern.nodes.iter().chain(self.pattern.round.iter().flat_map(|round| &round.nodes));
+        let nodes = self.pattern.all();
         let same = |solved: &Solved| matches!(solved, Solved::Variable((name, _), _) if *name == variable.name);
         let mut fields = nodes.flat_map(Node::terms).filter(|(_, solved)| same(solved)).map(|(field, _)| field);
         if !fits(field) && !fields.any(fits) {

@@ -32,31 +32,39 @@ pub(super) enum Stage {
 impl<'t> Planner<'t> {
     /// Emits the conditions that can be decided now.
     pub(super) fn conditions(&mut self, findings: &mut Findings<'_>, stage: Stage) {
-        let bound = if self.in_round { Context::Walk } else { Context::Outside };
-        self.in_context(bound, |planner| while planner.simple(findings) {});
+        let bound = if self.in_round.is_some() { Context::Walk } else { Context::Outside };
+        self.in_context(bound, self.in_round, |planner| while planner.simple(findings) {});
         match stage {
             Stage::Node => {}
             Stage::Head => self.asked(When::Once, Context::Outside),
             Stage::Round => {
                 self.asked(When::Every, Context::Walk);
+                let sequence = self.in_round.unwrap_or(0);
                 for context in [Context::Walk, Context::Pair] {
-                    self.rounds(context);
+                    self.rounds(sequence, context);
                 }
             }
             Stage::End => {
                 self.asked(When::Once, Context::Outside);
-                for pair in [false, true] {
-                    self.rounds(Context::After { pair });
+                for sequence in 0..self.route.repetitions.len() {
+                    for pair in [false, true] {
+                        self.rounds(sequence, Context::After { pair });
+                    }
                 }
                 self.undecided(findings);
             }
         }
     }
 
-    pub(super) fn in_context<T>(&mut self, context: Context, work: impl FnOnce(&mut Self) -> T) -> T {
-        let before = std::mem::replace(&mut self.context, context);
+    pub(super) fn in_context<T>(
+        &mut self,
+        context: Context,
+        sequence: Option<usize>,
+        work: impl FnOnce(&mut Self) -> T,
+    ) -> T {
+        let before = (std::mem::replace(&mut self.context, context), std::mem::replace(&mut self.at_hand, sequence));
         let done = work(self);
-        self.context = before;
+        (self.context, self.at_hand) = before;
         done
     }
 
@@ -67,7 +75,7 @@ impl<'t> Planner<'t> {
             let unit = &self.units[number];
             let now = match unit.when {
                 When::Once => true,
-                When::Every => self.in_round,
+                When::Every => self.in_round.is_some() && unit.sequence == self.in_round,
                 When::Some => false,
             };
             let [literals] = &unit.bodies[..] else { continue };
@@ -94,7 +102,7 @@ impl<'t> Planner<'t> {
 
     /// Emits what asks relations, the cheapest first.
     fn asked(&mut self, when: When, context: Context) {
-        self.in_context(context, |planner| {
+        self.in_context(context, self.in_round, |planner| {
             let ready = |number: &usize| planner.is_ready(*number, when);
             let mut numbers: Vec<usize> = (0..planner.units.len()).filter(ready).collect();
             numbers.sort_by_key(|number| planner.cost(*number));
@@ -112,6 +120,7 @@ impl<'t> Planner<'t> {
         !self.used[number]
             && !unit.navigates
             && unit.when == when
+            && (when == When::Once || unit.sequence == self.at_hand)
             && unit.bodies.iter().flatten().all(|literal| self.decidable(literal))
     }
 
@@ -128,10 +137,15 @@ impl<'t> Planner<'t> {
         literals.map(of_body).max().unwrap_or(0)
     }
 
+    fn backward_of(&self, sequence: usize) -> bool {
+        self.route.repetitions.get(sequence).map_or(self.backward, |repetition| repetition.backward)
+    }
+
     /// Emits what speaks of rounds and takes more than a step within them.
-    fn rounds(&mut self, context: Context) {
-        let Some(round) = &self.pattern.round else { return };
-        let size = round.nodes.len() as u8;
+    fn rounds(&mut self, sequence: usize, context: Context) {
+        let Some(round) = self.pattern.rounds.get(sequence) else { return };
+        let (first, size) = (round.first, round.nodes.len() as u8);
+        let own = first..first + round.nodes.len();
         let after = matches!(context, Context::After { .. });
         let pair = matches!(context, Context::Pair | Context::After { pair: true });
         for number in 0..self.units.len() {
@@ -142,32 +156,35 @@ impl<'t> Planner<'t> {
                 When::Every => context != Context::Walk,
                 When::Some => true,
             };
-            if !now || !self.in_context(context, |planner| planner.is_ready(number, when)) {
+            if !now || !self.in_context(context, Some(sequence), |planner| planner.is_ready(number, when)) {
                 continue;
             }
             self.used[number] = true;
             let outer = std::mem::take(&mut self.steps);
             let bodies = self.units[number].bodies.clone();
-            self.in_context(context, |planner| {
+            self.in_context(context, Some(sequence), |planner| {
                 for literals in &bodies {
                     planner.emit(literals);
                 }
             });
             let steps = std::mem::replace(&mut self.steps, outer);
             let quantifier = if when == When::Some { Quantifier::Some } else { Quantifier::Every };
-            let mut own = 0;
+            let mut noted = 0;
             if when == When::Some && !after {
-                own = self.seen;
+                noted = self.seen;
                 self.seen = self.seen.saturating_add(1);
             }
             let from = |from: Fetched| {
-                let nodes = self.fetched.iter().filter(|((own, _), _)| *own == from);
-                nodes.map(|((_, node), slot)| (*slot, *node)).collect::<Vec<_>>()
+                let is_own = |node: &u8| own.contains(&usize::from(*node));
+                let nodes = self.fetched.iter().filter(|((of, node), _)| *of == from && is_own(node));
+                nodes.map(|((_, node), slot)| (*slot, *node - first as u8)).collect::<Vec<_>>()
             };
             let here = from(if after { Fetched::Here } else { Fetched::Before });
             let next = if after { from(Fetched::Next) } else { Vec::new() };
+            let (reach, backward) = (self.meanings.reach(&bodies), self.backward_of(sequence));
+            let sequence = sequence as u8;
             let condition =
-                RoundCondition { quantifier, number: own, pair, size, backward: self.backward, here, next, steps };
+                RoundCondition { quantifier, number: noted, pair, sequence, size, reach, backward, here, next, steps };
             let condition = Box::new(condition);
             self.steps.push(if after { TemplateStep::Rounds(condition) } else { TemplateStep::Round(condition) });
         }
@@ -175,13 +192,16 @@ impl<'t> Planner<'t> {
 
     /// A variable without an index is the same in all rounds, where a round is the first to say what it is.
     pub(super) fn same_in_all(&mut self, known: &BTreeMap<crate::pattern::Key, Value>) {
-        let Some(round) = &self.pattern.round else { return };
-        let size = round.nodes.len() as u8;
+        let Some(round) = self.in_round.and_then(|sequence| self.pattern.rounds.get(sequence)) else { return };
+        let (first, size) = (round.first, round.nodes.len() as u8);
+        let own = first..first + round.nodes.len();
         let found: Vec<(u8, Field)> = self
             .route
             .round_sites
             .iter()
-            .filter(|(key, _)| key.1 == At::Scalar && !known.contains_key(*key))
+            .filter(|(key, (node, ..))| {
+                key.1 == At::Scalar && !known.contains_key(*key) && own.contains(&usize::from(*node))
+            })
             .map(|(_, (node, field, _))| (*node, *field))
             .collect();
         for (node, field) in found {
@@ -192,9 +212,11 @@ impl<'t> Planner<'t> {
                 quantifier: Quantifier::Every,
                 number: 0,
                 pair: true,
+                sequence: round.number as u8,
                 size,
+                reach: [0, 0],
                 backward: self.backward,
-                here: vec![(before, node)],
+                here: vec![(before, node - first as u8)],
                 next: Vec::new(),
                 steps,
             })));
@@ -383,7 +405,10 @@ impl<'t> Planner<'t> {
             }
         };
         if let (Some(a), Some(b)) = (simple(self, left, right), simple(self, right, left)) {
-            self.steps.push(TemplateStep::Compare(a, comparison, b));
+            // What says where a sequence begins is so when it is compared.
+            if a != b || comparison != Comparison::Equal {
+                self.steps.push(TemplateStep::Compare(a, comparison, b));
+            }
         } else {
             let (a, b) = (self.expression(left), self.expression(right));
             self.steps.push(TemplateStep::CompareExpressions(a, comparison, b));
@@ -433,7 +458,7 @@ impl<'t> Planner<'t> {
 
     /// Tells of conditions that nothing could decide, where that is not because nodes could not be reached.
     fn undecided(&self, findings: &mut Findings<'_>) {
-        let reached = self.pattern.round.is_none() || self.route.repetition.is_some();
+        let reached = self.route.repetitions.len() == self.pattern.rounds.len();
         for (unit, used) in self.units.iter().zip(&self.used) {
             let literal = unit.bodies.first().and_then(|literals| literals.first());
             let Some(literal) = literal.filter(|_| !used && reached) else { continue };

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use crate::codes;
 use crate::matcher::REGISTERS;
 use crate::pattern::{At, Findings, Key, Node, Pattern, Round, Scope, Solved};
-use crate::plan::{Body, Field, Loop, MAX_SLOTS, Slot, TemplateStep, Value};
+use crate::plan::{Body, Field, Loop, MAX_SLOTS, Recall, Slot, TemplateStep, Value};
 use conditions::{Stage, check_bodies};
 use dyelog_datalog::ast::{Condition, Program, Spanned, Template};
 use dyelog_datalog::scope::Scopes;
@@ -32,17 +32,13 @@ pub const FUNCTIONAL_RELATIONS: [(&str, usize, usize); 4] =
 /// The match part of a plan, and what the rest of the plan needs to know of it.
 #[derive(Clone, Debug, Default)]
 pub struct Route {
-    /// Steps before the repetition, or all.
+    /// Steps before the first repetition, or all.
     pub head: Vec<TemplateStep>,
-    /// The repetition.
-    pub repetition: Option<Loop>,
-    /// Steps after it.
-    pub tail: Vec<TemplateStep>,
-    /// Steps after no round at all.
-    pub tail_of_none: Option<Vec<TemplateStep>>,
-    /// The register of each node outside the repetition, in the order of the pattern.
+    /// The repetitions.
+    pub repetitions: Vec<Loop>,
+    /// The register of each node outside the repetitions, in the order of the pattern.
     pub slots: Vec<Slot>,
-    /// The register of each node of a round.
+    /// The register of each node of rounds.
     pub round_slots: Vec<Slot>,
     /// The first site of each variable outside the repetition, and where each began as a field.
     pub sites: BTreeMap<Key, Value>,
@@ -62,7 +58,7 @@ pub struct Route {
 
 /// Finds the route of a pattern; what cannot be reached is among the findings. `None` where there are too many nodes for one.
 pub fn route(program: &Program, template: &Template, pattern: &Pattern, findings: &mut Findings<'_>) -> Option<Route> {
-    let count = pattern.nodes.len() + pattern.round.as_ref().map_or(0, |round| round.nodes.len());
+    let count = pattern.all().count();
     if count + may_navigate(template) > MAX_SLOTS {
         let message = format!("template `{}` has {count} nodes", template.name.value);
         findings.error(codes::TOO_MANY_NODES, template.name.span, message).notes.push(format!(
@@ -84,6 +80,7 @@ pub fn route(program: &Program, template: &Template, pattern: &Pattern, findings
         scope,
         route: Route {
             slots: vec![Slot::MAX; pattern.nodes.len()],
+            round_slots: vec![Slot::MAX; pattern.of_rounds().count()],
             round_sites: round_sites(pattern, &equations),
             ..Route::default()
         },
@@ -93,8 +90,9 @@ pub fn route(program: &Program, template: &Template, pattern: &Pattern, findings
         units,
         equations,
         steps: Vec::new(),
-        in_round: false,
+        in_round: None,
         context: Context::Outside,
+        at_hand: None,
         backward: false,
         fetched: BTreeMap::new(),
         recalls: Vec::new(),
@@ -135,15 +133,18 @@ struct Planner<'t> {
     used: Vec<bool>,
     equations: Vec<(Arc<str>, i64)>,
     steps: Vec<TemplateStep>,
-    in_round: bool,
+    /// The sequence whose round is being planned.
+    in_round: Option<usize>,
     /// Of which rounds the conditions are that are being emitted.
     context: Context,
+    /// Of which sequence.
+    at_hand: Option<usize>,
     /// Whether rounds are walked from the last to the first.
     backward: bool,
     /// Registers for nodes of other rounds than the one that is being walked.
     fetched: BTreeMap<(Fetched, u8), Slot>,
-    /// What brings nodes of the round walked first back.
-    recalls: Vec<TemplateStep>,
+    /// What brings nodes of rounds back, once all of their sequence have been walked.
+    recalls: Vec<Recall>,
     /// How many conditions on some round are noted while rounds are walked.
     seen: u8,
     /// Variables of the ends of the sequence that are compared with its rounds.
@@ -178,13 +179,16 @@ impl Planner<'_> {
         self.arrive(&pattern.nodes[pattern.glue], glue, &[]);
         self.conditions(findings, Stage::Node);
         self.reach_all();
-        if pattern.round.is_some() {
+        let mut unwalked = None;
+        for round in &pattern.rounds {
             self.conditions(findings, Stage::Head);
-        }
-        let walked = self.round(findings);
-        if walked {
+            if !self.round(round, findings) {
+                unwalked = Some(round);
+                break;
+            }
             self.reach_all();
         }
+        let walked = unwalked.is_none();
         let missed: Vec<&Node> = pattern
             .nodes
             .iter()
@@ -192,22 +196,25 @@ impl Planner<'_> {
             .filter(|(_, slot)| **slot == Slot::MAX)
             .map(|(node, _)| node)
             .collect();
-        match &pattern.round {
+        match unwalked {
             // Nodes behind the sequence are reached over it.
-            Some(round) if !walked => self.no_way_along(round, findings),
-            _ => missed.iter().for_each(|node| Self::unreachable(node, findings)),
+            Some(round) => self.no_way_along(round, findings),
+            None => missed.iter().for_each(|node| Self::unreachable(node, findings)),
         }
         if !(walked && missed.is_empty()) {
             self.pretend();
         }
         self.ends();
         self.conditions(findings, Stage::End);
-        let steps = std::mem::take(&mut self.steps);
-        if self.route.repetition.is_some() {
-            self.route.tail = std::mem::take(&mut self.recalls);
-            self.route.tail.extend(steps);
-        } else {
-            self.route.head = steps;
+        let mut steps = std::mem::take(&mut self.steps);
+        if self.route.repetitions.len() > 1 {
+            steps.push(TemplateStep::Apart(self.route.slots.clone()));
+        }
+        self.end_part(steps);
+        for recall in std::mem::take(&mut self.recalls).into_iter().rev() {
+            if let Some(repetition) = self.route.repetitions.get_mut(usize::from(recall.sequence)) {
+                repetition.tail.insert(0, TemplateStep::Recall(recall));
+            }
         }
         self.none_at_all(findings);
     }
@@ -270,16 +277,25 @@ impl Planner<'_> {
 
     /// Compares what nodes outside the sequence say of its first and last round with that round, where the walk does not.
     fn ends(&mut self) {
-        let (Some(round), Some(repetition)) = (&self.pattern.round, &self.route.repetition) else { return };
-        let reached = repetition.next_carry.clone();
+        for number in 0..self.route.repetitions.len() {
+            self.ends_of(&self.pattern.rounds[number]);
+        }
+    }
+
+    fn ends_of(&mut self, round: &Round) {
+        let repetition = &self.route.repetitions[round.number];
+        let (reached, own, backward) = (repetition.next_carry.clone(), repetition.nodes.clone(), repetition.backward);
         let linked = self.links(round);
         for node in &self.pattern.nodes {
             for (_, term) in node.terms() {
                 let Solved::Variable(key @ (name, at @ (At::First | At::Last | At::After)), _) = term else { continue };
+                if self.scope.sequence_of(name) != Some(round.number) {
+                    continue;
+                }
                 let Some(site @ Value::Field(slot, ..)) = self.route.sites.get(key).copied() else { continue };
                 // The walk begins with what is known of one end.
-                let (begins, ends) = if self.backward { (At::After, At::First) } else { (At::First, At::After) };
-                let walked = self.route.round_slots.contains(&slot) || (linked.contains(name) && *at == begins);
+                let (begins, ends) = if backward { (At::After, At::First) } else { (At::First, At::After) };
+                let walked = own.contains(&slot) || (linked.contains(name) && *at == begins);
                 if walked || self.compared.contains(key) {
                     continue;
                 }
@@ -306,25 +322,22 @@ impl Planner<'_> {
                 self.route.slots[index] = slot;
             }
         }
-        let Some(round) = pattern.round.as_ref().filter(|_| self.route.repetition.is_none()) else { return };
-        let linked = self.links(round);
-        let outer = self.bound.len();
-        for name in &linked {
-            self.route.sites.entry((Arc::clone(name), At::Next)).or_insert(Value::Carry(0, 0));
-        }
-        self.in_round = true;
-        self.route.round_slots = round
-            .nodes
-            .iter()
-            .map(|node| {
+        for round in &pattern.rounds[self.route.repetitions.len()..] {
+            let linked = self.links(round);
+            let outer = self.bound.len();
+            for name in &linked {
+                self.route.sites.entry((Arc::clone(name), At::Next)).or_insert(Value::Carry(0, 0));
+            }
+            self.in_round = Some(round.number);
+            for (place, node) in (round.first..).zip(&round.nodes) {
                 let slot = self.new_slot(&node.name);
                 self.arrive(node, slot, &[]);
-                slot
-            })
-            .collect();
-        self.conditions(&mut Findings::new(self.program), Stage::Node);
-        self.in_round = false;
-        self.leave_round(true, &linked, outer);
+                self.route.round_slots[place] = slot;
+            }
+            self.conditions(&mut Findings::new(self.program), Stage::Node);
+            self.in_round = None;
+            self.leave_round(true, &linked, outer);
+        }
     }
 
     fn unreachable(node: &Node, findings: &mut Findings<'_>) {

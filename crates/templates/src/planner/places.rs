@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::pattern::{At, Key};
-use crate::plan::{Field, Slot, TemplateStep, Value};
+use crate::plan::{Field, Position, Recall, Slot, TemplateStep, Value};
 use crate::planner::Planner;
 use crate::planner::terms::plus;
 use crate::planner::units::Meaning;
@@ -34,8 +34,8 @@ pub(super) enum Fetched {
     Here,
     /// Of the round after it.
     Next,
-    /// Of the round that was walked first.
-    Far,
+    /// Of that round, from another one or once all have been walked.
+    Of(Position),
 }
 
 /// Where a value is.
@@ -55,8 +55,15 @@ impl Planner<'_> {
                 Some(Site::Value(Value::Field(slot, Field::Node, 0)))
             }
             Meaning::RoundNode(at) => self.locate_node(&variable.name, at),
-            Meaning::Count => self.after_rounds().then_some(Site::Value(Value::Count(0))),
+            Meaning::Count(sequence) => {
+                self.after_rounds(sequence).then_some(Site::Value(Value::Count(sequence as u8, 0)))
+            }
+            Meaning::Index(sequence) => self.running(sequence).map(|offset| Site::Value(Value::Running(offset))),
             Meaning::Bound((name, at @ (At::Here | At::Next))) => self.locate_in_round(&(name, at)),
+            Meaning::Bound((name, at @ (At::Further(_) | At::Nth(_) | At::FromLast(_) | At::Across(..)))) => {
+                let own = self.route.round_sites.get(&(Arc::clone(&name), At::Here)).copied()?;
+                self.recalled(own, at)
+            }
             Meaning::Bound(key) => {
                 let site = self.route.sites.get(&key).copied().map(Site::Value);
                 site.or_else(|| self.locate_at_end(&key))
@@ -65,17 +72,48 @@ impl Planner<'_> {
         }
     }
 
-    fn after_rounds(&self) -> bool {
-        self.route.repetition.is_some() && !self.in_round
+    /// Whether all rounds of a sequence have been walked.
+    fn after_rounds(&self, sequence: usize) -> bool {
+        sequence < self.route.repetitions.len()
+    }
+
+    /// By how much the number of the round at hand differs from that of the round that is being walked or asked about, where that is
+    /// known: a walk from the end does not know how many rounds come before.
+    fn running(&self, sequence: usize) -> Option<i64> {
+        let known = self.at_hand == Some(sequence);
+        match self.context {
+            Context::Walk if known && !self.backward => Some(0),
+            // The round that is being walked is the second of the pair.
+            Context::Pair if known && !self.backward => Some(-1),
+            Context::After { .. } if known => Some(0),
+            _ => None,
+        }
+    }
+
+    /// A field of a node of a round that an index tells by its number, or from another round.
+    fn recalled(&self, (node, field, offset): (u8, Field, i64), at: At) -> Option<Site> {
+        let own = self.pattern.round_of(node.into())?.number;
+        let round = match at {
+            At::Nth(round) => Position::At(round),
+            At::FromLast(before) => Position::Count(own as u8, before),
+            At::Further(further) => {
+                let known = matches!(self.context, Context::After { .. }) && self.at_hand == Some(own);
+                known.then_some(Position::Running(further))?
+            }
+            At::Across(sequence, further) => Position::Running(self.running(sequence.into())?.saturating_add(further)),
+            _ => return None,
+        };
+        self.after_rounds(own).then_some(Site::Fetched(Fetched::Of(round), node, field, offset))
     }
 
     pub(super) fn locate_node(&self, name: &str, at: At) -> Option<Site> {
-        let node = self.pattern.round.as_ref()?.nodes.iter().position(|node| *node.name == *name)? as u8;
+        let node = self.pattern.of_rounds().position(|node| *node.name == *name)? as u8;
         let own = (node, Field::Node, 0);
         match at {
             At::Here => self.of_round(Some(own), None),
             At::Next => self.of_round(None, Some(own)),
             At::First | At::Last => self.of_end(own, at),
+            At::Further(_) | At::Nth(_) | At::FromLast(_) | At::Across(..) => self.recalled(own, at),
             At::Scalar | At::After => None,
         }
     }
@@ -96,9 +134,7 @@ impl Planner<'_> {
 
     /// What the walk carries, or a navigating relation has found in it.
     fn carried(&self, key: &Key) -> Option<Site> {
-        if !self.in_round {
-            return None;
-        }
+        self.in_round?;
         let site = self.route.sites.get(key).copied()?;
         let number = |field: &Field| matches!(field, Field::Thread | Field::Target | Field::Position | Field::Counter);
         let carried = matches!(site, Value::Carry(..)) && !self.route.types.get(key).is_some_and(number);
@@ -137,15 +173,15 @@ impl Planner<'_> {
     }
 
     fn of_end(&self, (node, field, offset): (u8, Field, i64), at: At) -> Option<Site> {
-        if !self.after_rounds() {
-            return None;
-        }
+        let sequence = self.pattern.round_of(node.into())?.number;
+        let backward = self.route.repetitions.get(sequence)?.backward;
         // The round walked last is still in its registers.
-        if self.backward == (at == At::First) {
+        if backward == (at == At::First) {
             let slot = *self.route.round_slots.get(node as usize)?;
             return Some(Site::Value(Value::Field(slot, field, offset)));
         }
-        Some(Site::Fetched(Fetched::Far, node, field, offset))
+        let round = if at == At::First { Position::At(1) } else { Position::Count(sequence as u8, 0) };
+        Some(Site::Fetched(Fetched::Of(round), node, field, offset))
     }
 
     /// The value of a variable plus a number, with a register for its node where it is fetched.
@@ -162,23 +198,42 @@ impl Planner<'_> {
     }
 
     pub(super) fn fetched(&mut self, from: Fetched, node: u8) -> Slot {
-        if let Some(slot) = self.fetched.get(&(from, node)) {
-            return *slot;
+        let pattern = self.pattern;
+        let round = pattern.round_of(usize::from(node)).expect("nodes of rounds are fetched where there are rounds");
+        let own = usize::from(node) - round.first;
+        let known = self.fetched.get(&(from, node)).copied();
+        let slot = known.unwrap_or_else(|| {
+            let (x, n) = (&round.index, &round.count);
+            let plus = |name: &str, offset: i64| match offset {
+                0 => name.to_owned(),
+                offset => format!("{name}{offset:+}"),
+            };
+            let index = match (from, self.backward) {
+                (Fetched::Before, false) | (Fetched::Here, _) => x.to_string(),
+                (Fetched::Before, true) | (Fetched::Next, _) => format!("{x}+1"),
+                (Fetched::Of(Position::At(place)), _) => place.to_string(),
+                (Fetched::Of(Position::Count(_, offset)), _) => plus(n, offset),
+                (Fetched::Of(Position::Running(offset)), _) => {
+                    let running = self.at_hand.or(self.in_round).and_then(|sequence| self.scope.index(sequence));
+                    plus(running.unwrap_or(x), offset)
+                }
+            };
+            let slot = self.new_slot(&format!("{}[{index}]", round.nodes[own].name).into());
+            self.fetched.insert((from, node), slot);
+            slot
+        });
+        let Fetched::Of(position) = from else { return slot };
+        let backward = self.route.repetitions.get(round.number).is_some_and(|repetition| repetition.backward);
+        let (sequence, size) = (round.number as u8, round.nodes.len() as u8);
+        let recall = Recall { to: slot, sequence, size, node: own as u8, backward, round: position };
+        // The first and the last round are there where there is any.
+        if matches!(position, Position::At(1) | Position::Count(_, 0)) {
+            if known.is_none() {
+                self.recalls.push(recall);
+            }
+        } else if !self.steps.contains(&TemplateStep::Recall(recall)) {
+            self.steps.push(TemplateStep::Recall(recall));
         }
-        let round = self.pattern.round.as_ref().expect("nodes of rounds are fetched where there are rounds");
-        let (x, n) = (&round.index, &round.count);
-        let index = match (from, self.backward) {
-            (Fetched::Before, false) | (Fetched::Here, _) => x.to_string(),
-            (Fetched::Before, true) | (Fetched::Next, _) => format!("{x}+1"),
-            (Fetched::Far, false) => "1".to_owned(),
-            (Fetched::Far, true) => n.to_string(),
-        };
-        let name = format!("{}[{index}]", round.nodes[node as usize].name);
-        let slot = self.new_slot(&name.into());
-        if from == Fetched::Far {
-            self.recalls.push(TemplateStep::Recall { to: slot, node });
-        }
-        self.fetched.insert((from, node), slot);
         slot
     }
 

@@ -16,7 +16,8 @@ pub(super) fn plus(site: Value, offset: i64) -> Value {
         Value::Carry(number, own) => Value::Carry(number, own + offset),
         Value::Integer(value) => Value::Integer(value + offset),
         Value::Symbol(symbol) => Value::Symbol(symbol),
-        Value::Count(own) => Value::Count(own + offset),
+        Value::Count(sequence, own) => Value::Count(sequence, own + offset),
+        Value::Running(own) => Value::Running(own + offset),
     }
 }
 
@@ -50,8 +51,12 @@ pub(super) fn linked(nodes: &[Node]) -> Vec<Arc<str>> {
     names
 }
 
-/// A step with other values; none where one of them has no other. Of conditions on rounds, as there is no round.
-pub(super) fn replace_values(step: &TemplateStep, replaced: &dyn Fn(Value) -> Option<Value>) -> Option<TemplateStep> {
+/// A step with other values; none where one of them has no other. Of conditions on rounds of that sequence, as there is no round.
+pub(super) fn replace_values(
+    step: &TemplateStep,
+    sequence: u8,
+    replaced: &dyn Fn(Value) -> Option<Value>,
+) -> Option<TemplateStep> {
     let expression = |parts: &Expression| {
         let parts: Option<Vec<ExpressionPart>> = parts
             .0
@@ -103,10 +108,16 @@ pub(super) fn replace_values(step: &TemplateStep, replaced: &dyn Fn(Value) -> Op
         }
         TemplateStep::Named(slot, field) => TemplateStep::Named(same(*slot, *field)?, *field),
         TemplateStep::NotStarts(template, slot) => TemplateStep::NotStarts(*template, same(*slot, Field::Node)?),
+        TemplateStep::Rounds(condition) if condition.sequence != sequence => {
+            let mut condition = condition.clone();
+            let steps = condition.steps.iter().map(|step| replace_values(step, sequence, replaced));
+            condition.steps = steps.collect::<Option<_>>()?;
+            TemplateStep::Rounds(condition)
+        }
         TemplateStep::Rounds(condition) if condition.quantifier == Quantifier::Every => step.clone(),
-        TemplateStep::Rounds(_) | TemplateStep::Round(_) | TemplateStep::Seen(_) | TemplateStep::Recall { .. } => {
+        TemplateStep::Rounds(_) | TemplateStep::Round(_) | TemplateStep::Seen(_) => {
             return None;
         }
-        TemplateStep::Distinct(..) => step.clone(),
+        TemplateStep::Distinct(..) | TemplateStep::Apart(_) | TemplateStep::Recall(_) => step.clone(),
     })
 }

@@ -3,7 +3,7 @@
 //! Names that no node binds are *open*: they take any value for which all literals hold that share them. Such literals are one
 //! body, asked as a rule is. What speaks of the nodes of a round is asked once a round.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::codes;
@@ -26,10 +26,18 @@ pub(super) enum When {
 /// Literals that share open variables; one literal where it has none.
 pub(super) type Literals<'t> = Vec<&'t Spanned<Condition>>;
 
+/// Literals of a block, or those outside blocks: when they are asked, and of the rounds of which sequence.
+type Block<'t> = (When, Option<usize>, Literals<'t>);
+
+/// Literals speak of rounds of several sequences, which has been told.
+struct Several;
+
 /// What is decided at one time.
 #[derive(Clone, Debug)]
 pub(super) struct Unit<'t> {
     pub(super) when: When,
+    /// Of the rounds of which sequence.
+    pub(super) sequence: Option<usize>,
     /// Its bodies, of which all must hold: of one round, where it is about some round.
     pub(super) bodies: Vec<Literals<'t>>,
     /// Whether it is a relation that the planner turns into navigation.
@@ -43,16 +51,16 @@ pub(super) enum Meaning {
     Node,
     /// A node of a round.
     RoundNode(At),
-    /// The number of rounds.
-    Count,
+    /// The number of rounds of a sequence.
+    Count(usize),
     /// A variable that a node or a navigating relation binds.
     Bound(Key),
     /// A variable that nothing binds.
     Open,
     /// Nothing: an index that says nothing here.
     BadIndex,
-    /// The index variable itself.
-    Index,
+    /// The number of the round at hand of a sequence.
+    Index(usize),
     /// A node of a round, or a node outside, with the wrong kind of index.
     WrongIndex,
     /// With an index, but nothing in the sequence has that name.
@@ -74,8 +82,7 @@ pub(super) struct Meanings<'t> {
 
 impl<'t> Meanings<'t> {
     pub(super) fn of(template: &'t Template, pattern: &'t Pattern, equations: Vec<Arc<str>>) -> Self {
-        let nodes = pattern.nodes.iter().chain(pattern.round.iter().flat_map(|round| &round.nodes));
-        let bound = nodes.flat_map(Node::terms).filter_map(|(_, term)| match term {
+        let bound = pattern.all().flat_map(Node::terms).filter_map(|(_, term)| match term {
             Solved::Variable(key, _) => Some(key.clone()),
             _ => None,
         });
@@ -86,8 +93,8 @@ impl<'t> Meanings<'t> {
     pub(super) fn of_variable(&self, variable: &Variable) -> Meaning {
         let name = &variable.name;
         let outer = self.pattern.nodes.iter().any(|node| node.name == *name);
-        let inner = self.pattern.round.iter().flat_map(|round| &round.nodes).any(|node| node.name == *name);
-        let Some(key) = self.scope.key(variable, true) else { return Meaning::BadIndex };
+        let inner = self.pattern.of_rounds().any(|node| node.name == *name);
+        let Some(key) = self.scope.key(variable) else { return Meaning::BadIndex };
         if outer {
             return if key.1 == At::Scalar { Meaning::Node } else { Meaning::WrongIndex };
         }
@@ -98,8 +105,10 @@ impl<'t> Meanings<'t> {
                 at => Meaning::RoundNode(at),
             };
         }
-        if key.1 == At::Scalar && self.scope.count() == Some(name) {
-            return Meaning::Count;
+        if key.1 == At::Scalar
+            && let Some(sequence) = self.scope.with_count(name)
+        {
+            return Meaning::Count(sequence);
         }
         if self.binds(&key) {
             return Meaning::Bound(key);
@@ -107,7 +116,7 @@ impl<'t> Meanings<'t> {
         if key.1 != At::Scalar {
             return Meaning::NotOfRounds;
         }
-        if self.scope.index() == Some(name) { Meaning::Index } else { Meaning::Open }
+        self.scope.with_index(name).map_or(Meaning::Open, Meaning::Index)
     }
 
     fn binds(&self, (name, at): &Key) -> bool {
@@ -118,6 +127,7 @@ impl<'t> Meanings<'t> {
             At::Next => has(At::Next) || has(At::Here),
             At::First | At::Last => has(*at) || has(At::Here),
             At::After => has(*at) || has(At::Next) || follows(),
+            At::Further(_) | At::Nth(_) | At::FromLast(_) | At::Across(..) => has(At::Here),
         }
     }
 
@@ -135,12 +145,42 @@ impl<'t> Meanings<'t> {
 
     /// Whether a condition speaks of a round.
     pub(super) fn of_round(&self, condition: &Condition) -> bool {
-        condition_terms(condition).iter().any(|term| matches!(&term.value, Term::Variable(variable, _)
-            if matches!(self.of_variable(variable), Meaning::RoundNode(At::Here | At::Next) | Meaning::Bound((_, At::Here | At::Next)))))
+        !self.at_hand(condition).is_empty()
     }
 
-    /// Whether literals speak of a round and of the one after it, which the last round does not have.
-    fn of_pair(&self, bodies: &[Literals<'_>]) -> bool {
+    /// The sequences of whose round at hand a condition speaks.
+    fn at_hand(&self, condition: &Condition) -> BTreeSet<usize> {
+        let of = |variable: &Variable| match self.of_variable(variable) {
+            Meaning::RoundNode(at) => self.scope.at_hand(&(Arc::clone(&variable.name), at)),
+            Meaning::Bound(key) => self.scope.at_hand(&key),
+            Meaning::Index(sequence) => Some(sequence),
+            _ => None,
+        };
+        let terms = condition_terms(condition).into_iter();
+        terms
+            .filter_map(|term| if let Term::Variable(variable, _) = &term.value { of(variable) } else { None })
+            .collect()
+    }
+
+    /// How far before and behind a round literals speak of others of its sequence.
+    pub(super) fn reach(&self, bodies: &[Literals<'_>]) -> [i64; 2] {
+        let mut reach = [0, 0];
+        for term in bodies.iter().flatten().flat_map(|literal| condition_terms(&literal.value)) {
+            if let Term::Variable(variable, _) = &term.value
+                && let Meaning::RoundNode(At::Further(further)) | Meaning::Bound((_, At::Further(further))) =
+                    self.of_variable(variable)
+            {
+                reach = [reach[0].min(further), reach[1].max(further)];
+            }
+        }
+        reach
+    }
+
+    /// Whether literals speak of a round and of others, which not every round has.
+    fn of_several(&self, bodies: &[Literals<'_>]) -> bool {
+        if self.reach(bodies) != [0, 0] {
+            return true;
+        }
         let next = |variable: &Variable| match self.of_variable(variable) {
             Meaning::RoundNode(At::Next) => true,
             Meaning::Bound(key @ (_, At::Next)) => !self.bound.contains(&key) && !self.equations.contains(&key.0),
@@ -157,7 +197,7 @@ impl<'t> Meanings<'t> {
     pub(super) fn units(&mut self, findings: &mut Findings<'_>) -> Vec<Unit<'t>> {
         let scopes = self.scopes(findings);
         let mut units = Vec::new();
-        let mut left: Vec<(When, bool, Literals<'t>)> = Vec::new();
+        let mut left: Vec<Block<'t>> = Vec::new();
         for (when, block, literals) in scopes {
             let good = literals.into_iter().filter(|literal| self.names_are_known(&literal.value, findings));
             left.push((when, block, good.collect()));
@@ -167,14 +207,17 @@ impl<'t> Meanings<'t> {
         for (when, block, literals) in left {
             let bodies = self.joined(literals);
             // What is one condition holds of one round, or of every round that it can be asked of.
-            if when == When::Some || (block && self.of_pair(&bodies)) {
-                units.push(Unit { when, bodies, navigates: false });
+            if when == When::Some || (block.is_some() && self.of_several(&bodies)) {
+                if let Ok(sequence) = self.one_sequence(block, &bodies, findings) {
+                    units.push(Unit { when, sequence, bodies, navigates: false });
+                }
                 continue;
             }
             for body in bodies {
-                let of_round = block || body.iter().any(|literal| self.of_round(&literal.value));
-                let when = if of_round { When::Every } else { When::Once };
-                units.push(Unit { when, bodies: vec![body], navigates: false });
+                let bodies = vec![body];
+                let Ok(sequence) = self.one_sequence(block, &bodies, findings) else { continue };
+                let when = if sequence.is_some() { When::Every } else { When::Once };
+                units.push(Unit { when, sequence, bodies, navigates: false });
             }
         }
         // What can be decided at the same time is decided in the order of the text.
@@ -182,8 +225,35 @@ impl<'t> Meanings<'t> {
         units
     }
 
-    /// The conditions outside blocks, then those of each block, with whether it is one.
-    fn scopes(&self, findings: &mut Findings<'_>) -> Vec<(When, bool, Literals<'t>)> {
+    /// The one sequence of whose rounds literals speak, if any; says so where they speak of several.
+    fn one_sequence(
+        &self,
+        block: Option<usize>,
+        bodies: &[Literals<'t>],
+        findings: &mut Findings<'_>,
+    ) -> Result<Option<usize>, Several> {
+        let mut own = block;
+        for literal in bodies.iter().flatten() {
+            for sequence in self.at_hand(&literal.value) {
+                if *own.get_or_insert(sequence) != sequence {
+                    let finding = findings.error(codes::INDEX, literal.span, "this speaks of rounds of two sequences");
+                    finding.notes.push("a condition is asked of each round of one sequence".to_owned());
+                    let [one, other] = [own.unwrap_or(0), sequence].map(|sequence| self.scope.index(sequence));
+                    if let (Some(one), Some(other)) = (one, other) {
+                        let (one, other) = if own < Some(sequence) { (one, other) } else { (other, one) };
+                        finding.hints.push(format!(
+                            "name the round of the earlier sequence by the index of the later one: `[{other}]` instead of `[{one}]`"
+                        ));
+                    }
+                    return Err(Several);
+                }
+            }
+        }
+        Ok(own)
+    }
+
+    /// The conditions outside blocks, then those of each block, with the sequence of whose rounds it is.
+    fn scopes(&self, findings: &mut Findings<'_>) -> Vec<Block<'t>> {
         let mut outside = Vec::new();
         let mut scopes = Vec::new();
         for condition in &self.template.conditions {
@@ -192,18 +262,19 @@ impl<'t> Meanings<'t> {
                 continue;
             };
             let word = quantifier.word();
-            match self.scope.index() {
-                None => {
+            match (self.scope.with_index(&index.value), self.scope.index(0)) {
+                (None, None) => {
                     let message = format!("`{word} {}` without a sequence", index.value);
                     let finding = findings.error(codes::INDEX, index.span, message);
                     finding.notes.push("it speaks of the rounds of a `repeat`, and the template has none".to_owned());
                 }
-                Some(own) if *own != index.value => {
+                (None, Some(own)) => {
                     let message = format!("`{}` is not the index of the sequence", index.value);
                     let finding = findings.error(codes::INDEX, index.span, message);
                     finding.hints.push(format!("write `{word} {own} {{ … }}`"));
                 }
-                Some(own) => {
+                (Some(sequence), _) => {
+                    let own = &index.value;
                     if !body.iter().any(|literal| {
                         self.of_round(&literal.value)
                             || !self.names_are_known(&literal.value, &mut Findings::new(findings.program()))
@@ -215,11 +286,11 @@ impl<'t> Meanings<'t> {
                         ));
                     }
                     let when = if *quantifier == Quantifier::Every { When::Every } else { When::Some };
-                    scopes.push((when, true, body.iter().collect()));
+                    scopes.push((when, Some(sequence), body.iter().collect()));
                 }
             }
         }
-        scopes.insert(0, (When::Once, false, outside));
+        scopes.insert(0, (When::Once, None, outside));
         scopes
     }
 
@@ -229,25 +300,25 @@ impl<'t> Meanings<'t> {
         for term in condition_terms(condition) {
             let Term::Variable(variable, _) = &term.value else { continue };
             if let Condition::NotStarts { .. } = condition
-                && matches!(self.of_variable(variable), Meaning::Open | Meaning::Bound(_) | Meaning::Count)
+                && matches!(
+                    self.of_variable(variable),
+                    Meaning::Open | Meaning::Bound(_) | Meaning::Count(_) | Meaning::Index(_)
+                )
             {
-                let nodes = self.pattern.nodes.iter().chain(self.pattern.round.iter().flat_map(|round| &round.nodes));
-                findings.no_node(&variable.name, term.span, nodes.map(|node| &*node.name));
+                findings.no_node(&variable.name, term.span, self.pattern.all().map(|node| &*node.name));
                 good = false;
                 continue;
             }
             let name = &variable.name;
-            let sequence = self.scope.index().map_or("x", |index| index);
+            let own = self.scope.sequence_of(name).unwrap_or(0);
+            let sequence = self.scope.index(own).map_or("x", |index| index);
             match self.of_variable(variable) {
-                Meaning::Node | Meaning::RoundNode(_) | Meaning::Count | Meaning::Bound(_) => continue,
+                Meaning::Node | Meaning::RoundNode(_) | Meaning::Count(_) | Meaning::Index(_) | Meaning::Bound(_) => {
+                    continue;
+                }
                 Meaning::Open if !self.is_scenario(name) => continue,
                 Meaning::Open => self.unbound(name, term.span, findings),
                 Meaning::BadIndex => bad_index(term.span, variable, findings),
-                Meaning::Index => {
-                    let finding =
-                        findings.error(codes::INDEX, term.span, format!("`{name}` is an index, and has no value here"));
-                    finding.notes.push("it says which round a node or variable of the sequence is of".to_owned());
-                }
                 Meaning::WrongIndex if variable.index.is_none() => {
                     let finding =
                         findings.error(codes::INDEX, term.span, format!("`{name}` is one node in each round"));
@@ -280,19 +351,18 @@ impl<'t> Meanings<'t> {
     }
 
     fn is_scenario(&self, name: &Arc<str>) -> bool {
-        let nodes = self.pattern.nodes.iter().chain(self.pattern.round.iter().flat_map(|round| &round.nodes));
-        nodes.into_iter().any(|node| matches!(&node.scenario, Solved::Variable((own, _), _) if own == name))
+        self.pattern.all().any(|node| matches!(&node.scenario, Solved::Variable((own, _), _) if own == name))
     }
 
     fn not_of_rounds(&self, variable: &Variable, span: Span, findings: &mut Findings<'_>) {
-        if self.scope.index().is_none() {
+        if self.pattern.rounds.is_empty() {
             bad_index(span, variable, findings);
             return;
         }
         let name = &variable.name;
         let place = findings.place(span);
         let of_rounds = self.bound.iter().filter(|(_, at)| *at != At::Scalar).map(|(name, _)| &**name);
-        let nodes = self.pattern.round.iter().flat_map(|round| &round.nodes).map(|node| &*node.name);
+        let nodes = self.pattern.of_rounds().map(|node| &*node.name);
         let message = format!(
             "no node of the sequence binds `{}`",
             dyelog_datalog::syntax::print_term(&Term::Variable(variable.clone(), 0))
@@ -308,26 +378,27 @@ impl<'t> Meanings<'t> {
 
     pub(super) fn unbound(&self, name: &Arc<str>, span: Span, findings: &mut Findings<'_>) {
         let nodes = self.pattern.nodes.iter().map(|node| &*node.name);
-        let count = self.scope.count().map(|count| &**count);
+        let count = self.scope.counts().map(|count| &**count);
         let names = self.bound.iter().map(|(name, _)| &**name).chain(nodes).chain(count);
         findings.unbound(name, span, self.pattern, names);
     }
 
     /// Takes relations out that the planner turns into navigation: what decides their rows is bound. They bind the rest.
-    fn navigation(&mut self, left: &mut [(When, bool, Literals<'t>)], units: &mut Vec<Unit<'t>>) {
+    fn navigation(&mut self, left: &mut [Block<'t>], units: &mut Vec<Unit<'t>>) {
         loop {
             let before = units.len();
             for (when, block, literals) in left.iter_mut() {
                 let together = [literals.clone()];
-                if *when == When::Some || (*block && self.of_pair(&together)) {
+                if *when == When::Some || (block.is_some() && self.of_several(&together)) {
                     continue;
                 }
                 let place = literals.iter().position(|literal| self.navigates(&literal.value));
                 if let Some(place) = place {
                     let literal = literals.remove(place);
+                    let sequence = block.or_else(|| self.at_hand(&literal.value).first().copied());
                     self.take(&literal.value);
-                    let when = if *block || self.of_round(&literal.value) { When::Every } else { *when };
-                    units.push(Unit { when, bodies: vec![vec![literal]], navigates: true });
+                    let when = if sequence.is_some() { When::Every } else { *when };
+                    units.push(Unit { when, sequence, bodies: vec![vec![literal]], navigates: true });
                 }
             }
             if units.len() == before {
@@ -369,7 +440,7 @@ impl<'t> Meanings<'t> {
     }
 
     /// A name that stands once ties nothing together: a slip, or a wildcard in disguise.
-    fn open_once(&mut self, left: &[(When, bool, Literals<'t>)], units: &[Unit<'t>], findings: &mut Findings<'_>) {
+    fn open_once(&mut self, left: &[Block<'t>], units: &[Unit<'t>], findings: &mut Findings<'_>) {
         let mut seen: BTreeMap<&Arc<str>, Vec<(usize, Span)>> = BTreeMap::new();
         let mut told = Vec::new();
         for (scope, (_, _, literals)) in left.iter().enumerate() {
@@ -411,8 +482,9 @@ impl<'t> Meanings<'t> {
 
     /// The same of names that only a navigating relation binds.
     fn navigated_once(&self, units: &[Unit<'t>], findings: &mut Findings<'_>) {
-        let nodes = self.pattern.nodes.iter().chain(self.pattern.round.iter().flat_map(|round| &round.nodes));
-        let of_nodes: Vec<&Key> = nodes
+        let of_nodes: Vec<&Key> = self
+            .pattern
+            .all()
             .flat_map(Node::terms)
             .filter_map(|(_, term)| match term {
                 Solved::Variable(key, _) => Some(key),

@@ -173,9 +173,7 @@ impl<'t> Planner<'t> {
     /// A condition's term as a pattern's, where it is one.
     pub(super) fn plain(&self, term: &Spanned<Term>) -> Option<Solved> {
         match &term.value {
-            Term::Variable(variable, offset) => {
-                Some(Solved::Variable(self.scope.key(variable, self.in_round)?, *offset))
-            }
+            Term::Variable(variable, offset) => Some(Solved::Variable(self.scope.key(variable)?, *offset)),
             Term::Integer(value) => Some(Solved::Integer(*value)),
             _ => None,
         }
