@@ -1,21 +1,23 @@
 //! What the readers of span formats share: the spans so far, buffers, and the count of what was odd.
 
+use std::io;
 use std::sync::Arc;
 
 use serde::de::MapAccess;
 
 use crate::retained::{Attribute, SpanEvent, Status, Wanted};
 use crate::spans::attributes::{Attributes, Keeping};
+use crate::spans::files::cannot_spill;
 use crate::spans::formats::{Reference, TableMapping};
 use crate::spans::ids::SpanId;
 use crate::spans::json::{Scalar, ScalarInto, Shape};
 use crate::spans::model::{Recorder, Span, SpanKind, Spans};
 use crate::spans::pieces::Times;
 use crate::spans::sampling;
-use crate::spans::store::Scratch;
+use crate::spans::store::{Spill, Store};
 use crate::{ReadReport, codes};
 use dyelog_diagnostic::names::{Name, Names};
-use dyelog_diagnostic::{Diagnostic, Place};
+use dyelog_diagnostic::{Diagnostic, Diagnostics, Place};
 
 /// So many processors at once are more than a request is worked on by.
 const MOST_PARALLEL: f64 = 64.0;
@@ -75,14 +77,14 @@ pub struct Builder<'a> {
     pub(crate) open_tables: usize,
     /// Whether spans may be handed on before their document ends.
     pub(crate) within: bool,
-    /// The times of spans that may come in pieces, span by span (Zipkin).
-    pub(crate) pieces: Vec<Times>,
     /// How the columns of a table are read, where it is said.
     pub(crate) table: Option<Arc<TableMapping>>,
     /// What the input holds besides or instead of spans.
     pub foreign: Option<&'static str>,
-    /// What makes room on disk, where there is any.
-    pub(crate) scratch: Option<Scratch>,
+    /// Where spans may wait that memory is not to hold.
+    pub(crate) spill: Option<Spill>,
+    /// Spans that wait until all of their traces was read, where they do.
+    held: Option<Held>,
     /// How many threads may read.
     pub(crate) threads: usize,
     /// Whether parts are handed on with names of their own, which nobody needs afterwards.
@@ -95,6 +97,12 @@ pub struct Builder<'a> {
 
 /// Takes spans that nothing changes any more.
 pub(crate) type Outlet<'a> = Box<dyn FnMut(Spans, &mut Names) + 'a>;
+
+/// Spans that wait until all of their traces was read.
+struct Held {
+    store: Store,
+    failure: Option<io::Error>,
+}
 
 /// So many spans are handed on at once, at least.
 const PART: usize = 1 << 14;
@@ -128,10 +136,10 @@ impl<'a> Builder<'a> {
             waiting: Vec::new(),
             open_tables: 0,
             within: false,
-            pieces: Vec::new(),
             table: None,
             foreign: None,
-            scratch: None,
+            spill: None,
+            held: None,
             threads: 1,
             passes_on: false,
             outlet: None,
@@ -146,16 +154,68 @@ impl<'a> Builder<'a> {
 
     /// Hands on the spans so far where they are many. Nothing may refer to them any more.
     pub fn hand_on(&mut self) {
-        if self.spans.spans.len() < PART || self.outlet.is_none() {
+        if self.spans.spans.len() < PART {
             return;
         }
+        if self.held.is_some() {
+            self.hold();
+        } else if self.outlet.is_some() {
+            let part = self.take_spans();
+            self.hand_on_read(part);
+        }
+    }
+
+    /// Lets the spans so far wait.
+    fn hold(&mut self) {
+        let part = self.take_spans();
+        let Some(Held { store, failure }) = &mut self.held else { return };
+        self.handed_on += part.spans.len();
+        if failure.is_none() {
+            *failure = store.append(part).err();
+        }
+    }
+
+    fn take_spans(&mut self) -> Spans {
         let next = Spans {
             files: self.spans.files.clone(),
             kept: self.spans.kept.is_some().then(Box::default),
             ..Spans::default()
         };
-        let part = std::mem::replace(&mut self.spans, next);
-        self.hand_on_read(part);
+        std::mem::replace(&mut self.spans, next)
+    }
+
+    /// From now on spans that are handed on wait until all of their traces was read.
+    pub(crate) fn hold_traces(&mut self) {
+        // Those that are finished take as much again.
+        let spill = self.spill.clone().map(|spill| Spill { memory: spill.memory / 2, ..spill });
+        self.held = Some(Held { store: Store::by_low_bits(spill), failure: None });
+        self.passes_on = false;
+    }
+
+    /// Finishes all spans that were held, in batches of whole traces, and hands them on. A batch lies among the spans of the builder, alone. Many
+    /// come in the order of the low bits of their traces.
+    ///
+    /// # Errors
+    /// When spans cannot be written to the disk where they wait, or read from there.
+    pub(crate) fn finish_traces(&mut self, mut finish: impl FnMut(&mut Self)) -> Result<(), Diagnostics> {
+        if self.handed_on == 0 {
+            self.held = None;
+            finish(self);
+            return Ok(());
+        }
+        self.hold();
+        let Some(Held { store, failure }) = self.held.take() else { return Ok(()) };
+        self.handed_on = 0;
+        let finished = failure.map_or(Ok(()), Err).and_then(|()| {
+            store.batches(|batch, _| {
+                self.spans = batch;
+                finish(self);
+                let batch = self.take_spans();
+                self.hand_on_read(batch);
+                Ok(())
+            })
+        });
+        finished.map(drop).map_err(|error| cannot_spill(&error).into())
     }
 
     /// The same in the middle of a document, where that may be.
@@ -167,6 +227,12 @@ impl<'a> Builder<'a> {
 
     /// Hands on spans of this input that were read elsewhere.
     pub(crate) fn hand_on_read(&mut self, part: Spans) {
+        if self.held.is_some() {
+            // Few spans stay in the order of the input, however they were read.
+            self.spans.append(part);
+            self.hand_on();
+            return;
+        }
         match &mut self.outlet {
             Some(outlet) => {
                 self.handed_on += part.spans.len();
@@ -371,9 +437,17 @@ impl<'a> Builder<'a> {
         self.spans.spans.truncate(spans);
         self.spans.links.truncate(links);
         self.waiting.retain(|(index, _)| *index < spans);
-        self.pieces.truncate(spans);
         if let Some(kept) = &mut self.spans.kept {
             kept.truncate(spans);
+        }
+    }
+
+    /// Forgets the spans that are said to be gone, one after the other.
+    pub(crate) fn leave_out(&mut self, gone: &[bool]) {
+        let mut left = gone.iter();
+        self.spans.spans.retain(|_| !left.next().copied().unwrap_or(false));
+        if let Some(kept) = &mut self.spans.kept {
+            kept.retain(gone);
         }
     }
 
