@@ -241,7 +241,9 @@ impl Datadog {
                 span.service = around;
             }
         }
-        spans.iter_mut().for_each(|span| span.note = Name::NONE);
+        for span in spans {
+            span.note = Name::NONE;
+        }
     }
 }
 
