@@ -226,7 +226,10 @@ impl<'a> Shown<'a> {
     }
 
     fn event_attributes(self, event: &SpanEvent) -> Vec<Pair<'a>> {
-        self.pairs(self.kept.map_or(&[], |kept| kept.event_attributes(event)))
+        let mut pairs = self.pairs(self.kept.map_or(&[], |kept| kept.event_attributes(event)));
+        // Jaeger names an event by a field of it.
+        pairs.retain(|(key, value)| key != "event" || value.as_str() != Some(self.text(event.name)));
+        pairs
     }
 
     fn links(self, span: &Span) -> &'a [Link] {
