@@ -15,6 +15,8 @@ $4=kieker.common.record.flow.trace.operation.AfterOperationEvent
 $5=kieker.common.record.flow.trace.concurrency.SplitEvent
 $6=kieker.common.record.flow.trace.concurrency.JoinEvent
 $7=kieker.common.record.remotecontrol.BeforeReceivedRemoteEvent
+$8=kieker.common.record.flow.trace.concurrency.monitor.MonitorRequestEvent
+$9=kieker.common.record.flow.trace.concurrency.monitor.MonitorEntryEvent
 ";
 
 fuzz_target!(|data: &[u8]| {

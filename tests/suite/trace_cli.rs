@@ -167,6 +167,38 @@ fn what_conversions_lose_is_what_the_book_says() {
     }
 }
 
+/// What a format holds comes back from it, to the byte.
+#[test]
+fn what_a_format_holds_comes_back() {
+    let folder = tempfile::tempdir().expect("there is room for a folder");
+    let span = |number: u8, kind: u8, more: &str| {
+        format!(
+            r#"{{"traceId":"0af7651916cd43dd8448eb211c80319c","spanId":"b7ad6b716920333{number}","parentSpanId":"{}","name":"step {number}","kind":{kind},"startTimeUnixNano":"170000000000{number}000000","endTimeUnixNano":"1700000000050000000"{more}}}"#,
+            if number == 1 { String::new() } else { format!("b7ad6b716920333{}", number - 1) },
+        )
+    };
+    let rich = r#","attributes":[{"key":"peer.service","value":{"stringValue":"shop"}},{"key":"colour","value":{"stringValue":"red"}}],"events":[{"timeUnixNano":"1700000000010000000","name":"queued"}],"status":{"code":2}"#;
+    for target in ["otlp", "jaeger", "zipkin", "spans-csv"] {
+        let more = if target == "spans-csv" { r#","status":{"code":2}"# } else { rich };
+        let text = format!(
+            r#"{{"resourceSpans":[{{"resource":{{"attributes":[{{"key":"service.name","value":{{"stringValue":"web"}}}}]}},"scopeSpans":[{{"spans":[{},{},{},{}]}}]}}]}}"#,
+            span(1, 2, r#","status":{"code":1}"#),
+            span(2, 3, more),
+            span(3, 5, ""),
+            span(4, 4, more),
+        );
+        let file = |name: &str, text: &str| {
+            let path = folder.path().join(name).display().to_string();
+            fs::write(&path, text).expect("it can be written");
+            path
+        };
+        let convert = |from: &str, to: &str| dyelog(&["trace", "convert", from, "--to", to]).1;
+        let first = convert(&file("given", &text), "otlp");
+        let there = convert(&file("first", &first), target);
+        assert_eq!(convert(&file("there", &there), "otlp"), first, "{target}");
+    }
+}
+
 /// Spans of many traces that come in turn, with attributes of their own, in lines of a hundred.
 fn mixed_spans(count: u64) -> String {
     let span = |number: u64| {

@@ -22,6 +22,10 @@ pub enum SpanKind {
 }
 
 impl SpanKind {
+    /// All of them. Saved spans name them by their places here.
+    pub(crate) const ALL: [Self; 6] =
+        [Self::Unspecified, Self::Internal, Self::Server, Self::Client, Self::Producer, Self::Consumer];
+
     /// From the spellings met in the field: OTLP numbers and names, Jaeger's tag values, in any case.
     pub fn parse(text: &str) -> Self {
         let text = text.trim();

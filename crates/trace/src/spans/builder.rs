@@ -1,5 +1,7 @@
 //! What the readers of span formats share: the spans so far, buffers, and the count of what was odd.
 
+mod outlet;
+
 use std::sync::Arc;
 
 use serde::de::MapAccess;
@@ -12,10 +14,11 @@ use crate::spans::json::{Scalar, ScalarInto, Shape};
 use crate::spans::model::{Recorder, Span, SpanKind, Spans};
 use crate::spans::pieces::Times;
 use crate::spans::sampling;
-use crate::spans::store::Scratch;
+use crate::spans::store::Spill;
 use crate::{ReadReport, codes};
 use dyelog_diagnostic::names::{Name, Names};
 use dyelog_diagnostic::{Diagnostic, Place};
+use outlet::{Held, Outlet};
 
 /// So many processors at once are more than a request is worked on by.
 const MOST_PARALLEL: f64 = 64.0;
@@ -75,14 +78,14 @@ pub struct Builder<'a> {
     pub(crate) open_tables: usize,
     /// Whether spans may be handed on before their document ends.
     pub(crate) within: bool,
-    /// The times of spans that may come in pieces, span by span (Zipkin).
-    pub(crate) pieces: Vec<Times>,
     /// How the columns of a table are read, where it is said.
     pub(crate) table: Option<Arc<TableMapping>>,
     /// What the input holds besides or instead of spans.
     pub foreign: Option<&'static str>,
-    /// What makes room on disk, where there is any.
-    pub(crate) scratch: Option<Scratch>,
+    /// Where spans may wait that memory is not to hold.
+    pub(crate) spill: Option<Spill>,
+    /// Spans that wait until all of their traces was read, where they do.
+    held: Option<Held>,
     /// How many threads may read.
     pub(crate) threads: usize,
     /// Whether parts are handed on with names of their own, which nobody needs afterwards.
@@ -92,12 +95,6 @@ pub struct Builder<'a> {
     /// How many it took.
     handed_on: usize,
 }
-
-/// Takes spans that nothing changes any more.
-pub(crate) type Outlet<'a> = Box<dyn FnMut(Spans, &mut Names) + 'a>;
-
-/// So many spans are handed on at once, at least.
-const PART: usize = 1 << 14;
 
 impl<'a> Builder<'a> {
     /// Nothing read so far.
@@ -128,10 +125,10 @@ impl<'a> Builder<'a> {
             waiting: Vec::new(),
             open_tables: 0,
             within: false,
-            pieces: Vec::new(),
             table: None,
             foreign: None,
-            scratch: None,
+            spill: None,
+            held: None,
             threads: 1,
             passes_on: false,
             outlet: None,
@@ -142,46 +139,6 @@ impl<'a> Builder<'a> {
     /// How many spans were read so far.
     pub fn count(&self) -> usize {
         self.handed_on + self.spans.spans.len()
-    }
-
-    /// Hands on the spans so far where they are many. Nothing may refer to them any more.
-    pub fn hand_on(&mut self) {
-        if self.spans.spans.len() < PART || self.outlet.is_none() {
-            return;
-        }
-        let next = Spans {
-            files: self.spans.files.clone(),
-            kept: self.spans.kept.is_some().then(Box::default),
-            ..Spans::default()
-        };
-        let part = std::mem::replace(&mut self.spans, next);
-        self.hand_on_read(part);
-    }
-
-    /// The same in the middle of a document, where that may be.
-    pub(crate) fn hand_on_within(&mut self) {
-        if self.within && self.waiting.is_empty() && self.open_tables == 0 {
-            self.hand_on();
-        }
-    }
-
-    /// Hands on spans of this input that were read elsewhere.
-    pub(crate) fn hand_on_read(&mut self, part: Spans) {
-        match &mut self.outlet {
-            Some(outlet) => {
-                self.handed_on += part.spans.len();
-                outlet(part, self.names);
-            }
-            None => self.spans.append(part),
-        }
-    }
-
-    /// Hands on spans of this input that were read elsewhere, with names of their own.
-    pub(crate) fn pass_on(&mut self, part: Spans, names: &mut Names) {
-        self.handed_on += part.spans.len();
-        if let Some(outlet) = &mut self.outlet {
-            outlet(part, names);
-        }
     }
 
     /// The place of a span in the input.
@@ -371,9 +328,17 @@ impl<'a> Builder<'a> {
         self.spans.spans.truncate(spans);
         self.spans.links.truncate(links);
         self.waiting.retain(|(index, _)| *index < spans);
-        self.pieces.truncate(spans);
         if let Some(kept) = &mut self.spans.kept {
             kept.truncate(spans);
+        }
+    }
+
+    /// Forgets the spans that are said to be gone, one after the other.
+    pub(crate) fn leave_out(&mut self, gone: &[bool]) {
+        let mut left = gone.iter();
+        self.spans.spans.retain(|_| !left.next().copied().unwrap_or(false));
+        if let Some(kept) = &mut self.spans.kept {
+            kept.retain(gone);
         }
     }
 

@@ -146,7 +146,7 @@ impl<'t> SpanFiles<'t> {
         let gathered = &mut self.gathered;
         let mut builder = Builder::keeping(file, &mut names.names, &self.wanted);
         builder.table.clone_from(&self.options.table);
-        builder.scratch = self.options.spill.as_ref().map(|spill| spill.scratch.clone());
+        builder.spill.clone_from(&self.options.spill);
         builder.threads = self.options.threads.max(1);
         builder.passes_on = gathered.take.is_some() && !gathered.by_trace;
         builder.outlet = Some(Box::new(|spans, names| gathered.add(spans, names)));

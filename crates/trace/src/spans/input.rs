@@ -48,7 +48,7 @@ pub trait Format: Default {
         builder.count()
     }
 
-    /// Forgets what it remembers of the spans behind the first so many, which are left out.
+    /// Forgets what it remembers of the spans behind the first so many of the input, which are left out.
     fn truncate(&mut self, _spans: usize) {}
 }
 
@@ -151,9 +151,7 @@ fn follow<'de, F: Format, R: serde_json::de::Read<'de>>(
     builder.within = true;
     while deserializer.end().is_err() {
         let Err(error) = format.document(builder, &mut deserializer) else {
-            if F::ALONE {
-                builder.hand_on();
-            }
+            builder.hand_on();
             continue;
         };
         if F::OPEN_ENDED && error.classify() == Category::Eof && format.usable(builder) > 0 {
@@ -185,6 +183,7 @@ fn lines<F: Format>(builder: &mut Builder<'_>, mut input: impl BufRead, strict: 
             break;
         }
         line(&mut format, builder, &bytes, number, strict)?;
+        builder.hand_on();
     }
     Ok(format)
 }
@@ -219,7 +218,7 @@ fn line<F: Format>(
     let read = format.document(builder, &mut deserializer).and_then(|()| deserializer.end());
     if let Err(error) = read {
         builder.truncate(before);
-        format.truncate(before.0);
+        format.truncate(builder.count());
         let finding = syntax(&builder.file, &error, At { line: number, column: 0 });
         if strict {
             return Err(finding.into());

@@ -26,6 +26,11 @@ pub enum Messaging {
     Process,
 }
 
+impl Messaging {
+    /// All of them. Saved spans name them by their places here.
+    pub(super) const ALL: [Self; 4] = [Self::None, Self::Send, Self::Receive, Self::Process];
+}
+
 /// A reference to a span of this or another trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Link {
@@ -91,6 +96,8 @@ pub struct Span {
     pub retry: bool,
     /// How many operations the one that it begins stands for; NaN where that is not known.
     pub weight: f64,
+    /// What its reader notes of it until all of its trace was read.
+    pub note: Name,
 }
 
 impl Default for Span {
@@ -122,6 +129,7 @@ impl Default for Span {
             failed: false,
             retry: false,
             weight: sampling::UNKNOWN,
+            note: Name::NONE,
         }
     }
 }
@@ -248,6 +256,7 @@ impl Spans {
                 &mut span.name,
                 &mut span.route,
                 &mut span.peer,
+                &mut span.note,
             ] {
                 *name = numbers[name.index()];
             }
@@ -296,10 +305,14 @@ impl Spans {
         }));
         place(self.spans.len());
         place(self.links.len());
-        if !other.odd_spans.is_empty() && !Arc::ptr_eq(&self.odd_spans, &other.odd_spans) {
+        if self.odd_spans.is_empty() {
+            self.odd_spans = other.odd_spans;
+        } else if !other.odd_spans.is_empty() && !Arc::ptr_eq(&self.odd_spans, &other.odd_spans) {
             Arc::make_mut(&mut self.odd_spans).extend(other.odd_spans.iter().map(|(id, text)| (*id, Arc::clone(text))));
         }
-        if !other.odd_traces.is_empty() && !Arc::ptr_eq(&self.odd_traces, &other.odd_traces) {
+        if self.odd_traces.is_empty() {
+            self.odd_traces = other.odd_traces;
+        } else if !other.odd_traces.is_empty() && !Arc::ptr_eq(&self.odd_traces, &other.odd_traces) {
             Arc::make_mut(&mut self.odd_traces)
                 .extend(other.odd_traces.iter().map(|(id, text)| (*id, Arc::clone(text))));
         }

@@ -3,6 +3,8 @@
 //! Records of one trace and identifier are pieces of one span where at least one of them lacks its start or its end, and their
 //! kinds and services agree as far as both tell them. Records that are complete are left to [`assemble`](super::assemble), which
 //! tells sent-again from reused identifiers.
+//!
+//! Until its pieces are joined, a span has [`NOT_TOLD`] in place of a time that its record does not tell.
 
 use rustc_hash::FxHashMap;
 
@@ -20,7 +22,19 @@ pub(crate) struct Times {
     pub end: Option<i64>,
 }
 
+/// Stands for a time that is not told.
+const NOT_TOLD: i64 = i64::MIN;
+
 impl Times {
+    fn of(span: &Span) -> Self {
+        let told = |time: i64| Some(time).filter(|time| *time != NOT_TOLD);
+        Self { start: told(span.start), end: told(span.end) }
+    }
+
+    fn set(self, span: &mut Span) {
+        (span.start, span.end) = (self.start.unwrap_or(NOT_TOLD), self.end.unwrap_or(NOT_TOLD));
+    }
+
     fn complete(self) -> bool {
         self.start.is_some() && self.end.is_some()
     }
@@ -28,11 +42,11 @@ impl Times {
 
 impl Builder<'_> {
     /// Takes a record of a span that may be a piece of it.
-    pub(crate) fn finish_piece(&mut self, span: Span, times: Times) {
+    pub(crate) fn finish_piece(&mut self, mut span: Span, times: Times) {
         self.report.records += 1;
         if self.has_identifier(&span) {
+            times.set(&mut span);
             self.spans.spans.push(span);
-            self.pieces.push(times);
             self.close();
         }
     }
@@ -42,7 +56,8 @@ impl Builder<'_> {
         let mut order: Vec<u32> = (0..self.spans.spans.len() as u32).collect();
         let span = |index: u32| &self.spans.spans[index as usize];
         order.sort_by(|a, b| {
-            let ids = |index: u32| (span(index).trace, span(index).id);
+            // The low bits come first, as in batches of whole traces.
+            let ids = |index: u32| (span(index).trace.0 as u64, span(index).trace, span(index).id);
             ids(*a).cmp(&ids(*b)).then_with(|| self.spans.compare(self.names, span(*a), span(*b)))
         });
         let mut gone = vec![false; order.len()];
@@ -50,27 +65,26 @@ impl Builder<'_> {
             let ids = |index: &u32| (span(*index).trace, span(*index).id);
             order.chunk_by(|a, b| ids(a) == ids(b)).collect()
         };
-        for group in groups.into_iter().filter(|group| group.len() > 1) {
-            self.join_group(group, &mut gone);
-        }
-        let times = std::mem::take(&mut self.pieces);
-        for (index, mut times) in times.into_iter().enumerate() {
-            // Messages are sent and received at a time; how long that took need not be told.
-            if matches!(self.spans.spans[index].kind, SpanKind::Producer | SpanKind::Consumer) {
-                times.end = times.end.or(times.start);
+        // In an order that does not depend on how many traces are here.
+        for group in groups {
+            if group.len() > 1 {
+                self.join_group(group, &mut gone);
             }
-            gone[index] = gone[index] || !self.set_times(index, times);
+            for index in group.iter().map(|index| *index as usize) {
+                let mut times = Times::of(&self.spans.spans[index]);
+                // Messages are sent and received at a time; how long that took need not be told.
+                if matches!(self.spans.spans[index].kind, SpanKind::Producer | SpanKind::Consumer) {
+                    times.end = times.end.or(times.start);
+                }
+                gone[index] = gone[index] || !self.set_times(index, times);
+            }
         }
-        let mut keep = gone.iter().map(|gone| !gone);
-        self.spans.spans.retain(|_| keep.next().unwrap_or(true));
-        if let Some(kept) = &mut self.spans.kept {
-            kept.retain(&gone);
-        }
+        self.leave_out(&gone);
     }
 
     /// Joins the records of one identifier.
     fn join_group(&mut self, group: &[u32], gone: &mut [bool]) {
-        let whole = |builder: &Self, index: u32| builder.pieces[index as usize].complete();
+        let whole = |builder: &Self, index: u32| Times::of(&builder.spans.spans[index as usize]).complete();
         if group.iter().all(|index| whole(self, *index)) {
             return;
         }
@@ -107,11 +121,11 @@ impl Builder<'_> {
 
     fn join(&mut self, into: u32, from: u32) {
         let other = self.spans.spans[from as usize];
-        let (own, more) = (self.pieces[into as usize], self.pieces[from as usize]);
+        let (own, more) = (Times::of(&self.spans.spans[into as usize]), Times::of(&other));
         let earlier = |a: Option<i64>, b: Option<i64>| a.into_iter().chain(b).min();
         let later = |a: Option<i64>, b: Option<i64>| a.into_iter().chain(b).max();
-        self.pieces[into as usize] = Times { start: earlier(own.start, more.start), end: later(own.end, more.end) };
         let span = &mut self.spans.spans[into as usize];
+        Times { start: earlier(own.start, more.start), end: later(own.end, more.end) }.set(span);
         let name = |own: &mut Name, other: Name| {
             if !own.is_some() {
                 *own = other;

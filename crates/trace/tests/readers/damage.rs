@@ -34,6 +34,7 @@ fn inputs() -> Vec<(Format, Vec<u8>)> {
         (Format::Parquet, super::parquet::TABLES[1].1.to_vec()),
         (Format::Parquet, super::parquet::TEMPO4.to_vec()),
         (Format::Datadog, super::suppliers::msgpack()),
+        (Format::SkyWalking, super::skywalking::collection()),
         (Format::Kieker, b"$0=kieker.common.record.controlflow.OperationExecutionRecord\n".to_vec()),
     ]
 }

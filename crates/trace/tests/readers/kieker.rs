@@ -178,3 +178,58 @@ fn a_binary_log_is_what_its_text_is() {
     bytes.extend(execution(22, 100, 200, 0, 0));
     insta::assert_snapshot!("kieker_binary_good_part", trees(&[("kieker.map", map.as_bytes()), ("1.bin", &bytes)]));
 }
+
+/// What an operation waits for a lock is a call, in text and in binary; the lock's other records are counted.
+#[test]
+fn locks() {
+    let map = format!(
+        "{MAP}\n$13=kieker.common.record.flow.trace.concurrency.monitor.MonitorRequestEvent
+$14=kieker.common.record.flow.trace.concurrency.monitor.MonitorExitEvent
+$15=kieker.common.record.flow.trace.concurrency.monitor.MonitorWaitEvent
+$16=kieker.common.record.flow.trace.concurrency.monitor.MonitorNotifyAllEvent
+$20=void a.Web.handle()
+$21=a.Web
+$22=s
+$23=web"
+    );
+    // Class, time, place and lock; a request is never granted.
+    let steps = [
+        (13, 1100, 1, 4),
+        (11, 1300, 2, 4),
+        (15, 1400, 3, 4),
+        (11, 1600, 4, 4),
+        (16, 1650, 5, 4),
+        (14, 1700, 6, 4),
+        (13, 1800, 7, 9),
+    ];
+    let lines = steps.map(|(class, time, order, lock)| format!("${class};1;{time};100;{order};{lock}\n")).concat();
+    let text = format!(
+        "$2;1;100;1;s;web;100;-1\n$3;2;1000;100;0;void a.Web.handle();a.Web\n{lines}$4;3;2000;100;8;void a.Web.handle();a.Web\n"
+    );
+    let found = trees(&[("kieker.map", map.as_bytes()), ("a.dat", text.as_bytes())]);
+    insta::assert_snapshot!("kieker_locks", found);
+    let mut binary: Vec<u8> = Vec::new();
+    let head = |binary: &mut Vec<u8>, class: i32| {
+        binary.extend(class.to_be_bytes());
+        binary.extend(1_412_763_178_834_633_375_i64.to_be_bytes());
+    };
+    head(&mut binary, 2);
+    for long in [100_i64, 1] {
+        binary.extend(long.to_be_bytes());
+    }
+    binary.extend([22_i32, 23].map(i32::to_be_bytes).concat());
+    binary.extend(100_i64.to_be_bytes());
+    binary.extend((-1_i32).to_be_bytes());
+    let mut event = |class: i32, time: i64, order: i32, rest: &[i32]| {
+        head(&mut binary, class);
+        binary.extend([time, 100].map(i64::to_be_bytes).concat());
+        binary.extend(order.to_be_bytes());
+        binary.extend(rest.iter().flat_map(|number| number.to_be_bytes()));
+    };
+    event(3, 1000, 0, &[20, 21]);
+    for (class, time, order, lock) in steps {
+        event(class, time, order, &[lock]);
+    }
+    event(4, 2000, 8, &[20, 21]);
+    assert_eq!(trees(&[("kieker.map", map.as_bytes()), ("a.bin", &binary)]).replace("a.bin", "a.dat"), found);
+}

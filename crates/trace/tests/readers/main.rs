@@ -12,4 +12,5 @@ mod show;
 mod skywalking;
 mod suppliers;
 mod table;
+mod waiting;
 mod zipkin;

@@ -1,8 +1,9 @@
 //! Parquet: tables of spans, and blocks of Tempo.
 
-use dyelog_trace::Format;
 use dyelog_trace::detect::detect;
+use dyelog_trace::{Format, ReadOptions};
 
+use super::scale::told_files;
 use super::show::{listed, operations, recorded};
 
 pub const TABLES: [(&str, &[u8]); 3] = [
@@ -13,6 +14,7 @@ pub const TABLES: [(&str, &[u8]); 3] = [
 
 pub const TEMPO3: &[u8] = include_bytes!("fixtures/tempo3.parquet");
 pub const TEMPO4: &[u8] = include_bytes!("fixtures/tempo4.parquet");
+const TEMPO5: &[u8] = include_bytes!("fixtures/tempo5.parquet");
 
 const META: &str = r#"{"format":"vParquet4","blockID":"b","tenantID":"single-tenant","totalObjects":2,"dedicatedColumns":
   [{"s":"resource","n":"host.name"},{"n":"sampler.type"},{"s":"span","n":"sampler.param","t":"string"},{"s":"event","n":"x"}]}"#;
@@ -40,6 +42,19 @@ fn columns_of_a_block_are_named_beside_it() {
     assert!(!report.counted.contains_key("attribute in a column without a name"), "{:?}", report.counted);
     assert_eq!(operations.len(), 1);
     assert_eq!(operations[0].weight, Some(4.0), "the sampler stands in columns of their own");
+}
+
+/// Version 5 has lists in its dedicated columns, and numbers beside texts.
+#[test]
+fn blocks_of_version_5() {
+    let meta = r#"{"format":"vParquet5","blockID":"b","tenantID":"t","totalObjects":1,"dedicatedColumns":[{"s":"resource","n":"host.name"},{"n":"sampler.type"},{"n":"sampler.param"},
+      {"n":"http.status_code","t":"int"},{"n":"words"}]}"#;
+    let files: [(&str, &[u8]); 2] = [("block/meta.json", meta.as_bytes()), ("block/data.parquet", TEMPO5)];
+    let (told, report) = told_files(&files, &ReadOptions::default());
+    insta::assert_snapshot!("parquet_tempo5", told);
+    assert_eq!((report.operations, report.records), (1, 3));
+    assert_eq!(report.counted["attribute that is a list or a map"], 2);
+    assert!(!report.counted.contains_key("attribute in a column without a name"), "{:?}", report.counted);
 }
 
 #[test]

@@ -6,14 +6,21 @@ use std::sync::Arc;
 
 use dyelog_trace::retained::Keys;
 use dyelog_trace::spans::{Scratch, Spill};
-use dyelog_trace::{Operation, ReadOptions, ReadReport, Sink, SpanTree, TraceNames, Wanted};
+use dyelog_trace::{Operation, ReadOptions, ReadReport, Sink, SpanTree, TraceNames, Traces, Wanted, open};
 use proptest::prelude::*;
 
 /// All that comes out, as text.
 #[derive(Default)]
-struct Told {
-    text: String,
+pub struct Told {
+    pub text: String,
     wanted: Arc<Wanted>,
+}
+
+impl Told {
+    /// Nothing yet; keeps what is wanted of spans.
+    pub fn of(wanted: &Arc<Wanted>) -> Self {
+        Self { wanted: Arc::clone(wanted), ..Self::default() }
+    }
 }
 
 impl Sink for Told {
@@ -56,7 +63,7 @@ impl Sink for Told {
     }
 }
 
-fn all() -> Arc<Wanted> {
+pub fn all() -> Arc<Wanted> {
     Arc::new(Wanted {
         spans: true,
         attributes: Keys::All,
@@ -67,7 +74,7 @@ fn all() -> Arc<Wanted> {
     })
 }
 
-fn told(
+pub fn told(
     input: &[u8],
     wanted: &Arc<Wanted>,
     memory: Option<u64>,
@@ -75,9 +82,21 @@ fn told(
 ) -> Result<(String, ReadReport), String> {
     let spill = memory.map(|memory| Spill { scratch: Scratch::new(tempfile::tempfile), memory });
     let options = ReadOptions { spill, threads, ..ReadOptions::default() };
-    let mut sink = Told { wanted: Arc::clone(wanted), ..Told::default() };
+    let mut sink = Told::of(wanted);
     let read = dyelog_trace::read("t", input, &options, &mut TraceNames::new(), &mut sink);
     read.map(|report| (sink.text, report)).map_err(|found| found.to_string())
+}
+
+/// What comes out of files of one trace.
+pub fn told_files(files: &[(&str, &[u8])], options: &ReadOptions) -> (String, ReadReport) {
+    let (mut names, mut sink) = (TraceNames::new(), Told::of(&all()));
+    let mut traces = Traces::new(options, &sink);
+    for (name, bytes) in files {
+        let open = open(name, std::io::Cursor::new(bytes.to_vec()), options).expect("its format is known");
+        traces.take(open, &mut names, &mut sink).expect("it reads");
+    }
+    let report = traces.finish(&mut names, &mut sink).expect("it reads");
+    (sink.text, report)
 }
 
 /// A small span: trace, identifier, parent, service, kind, start, duration, link, whether it failed.

@@ -150,7 +150,7 @@ fn datadog_services_that_a_program_names() {
 }
 
 /// A field of a message: its number and its bytes.
-fn bytes_field(number: u8, bytes: &[u8]) -> Vec<u8> {
+pub fn bytes_field(number: u8, bytes: &[u8]) -> Vec<u8> {
     let mut out = vec![number << 3 | 2];
     let mut length = bytes.len();
     while length >= 0x80 {
@@ -162,7 +162,7 @@ fn bytes_field(number: u8, bytes: &[u8]) -> Vec<u8> {
     out
 }
 
-fn number_field(number: u8, mut value: u64) -> Vec<u8> {
+pub fn number_field(number: u8, mut value: u64) -> Vec<u8> {
     let mut out = vec![number << 3];
     while value >= 0x80 {
         out.push(value as u8 | 0x80);

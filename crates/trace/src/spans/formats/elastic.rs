@@ -19,7 +19,7 @@
 use std::borrow::Cow;
 
 use rustc_hash::FxHashMap;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::retained::Status;
 use crate::spans::attributes::Meaning;
@@ -28,7 +28,7 @@ use crate::spans::formats::records::{Documents, Record, Records, attributes, sca
 use crate::spans::formats::{Content, SpanFormat};
 use crate::spans::ids::{SpanId, TraceId};
 use crate::spans::input;
-use crate::spans::model::{Messaging, Span, SpanKind};
+use crate::spans::model::{Link, Messaging, Span, SpanKind};
 use crate::spans::sampling;
 use dyelog_diagnostic::names::Name;
 
@@ -45,9 +45,9 @@ pub(super) const FORMAT: SpanFormat = SpanFormat {
             || head.has(&["processor.event", "trace.id"])
     },
     read: |builder, input, strict| {
-        let Documents(elastic) = input::documents::<Documents<Elastic>>(builder, input, strict)?;
-        elastic.finish(builder);
-        Ok(())
+        builder.hold_traces();
+        input::documents::<Documents<Elastic>>(builder, input, strict)?;
+        builder.finish_traces(begin_in_transactions)
     },
     together: None,
 };
@@ -55,13 +55,11 @@ pub(super) const FORMAT: SpanFormat = SpanFormat {
 /// The most calls that one record stands for: no agent sums up more in a transaction.
 const MOST_CALLS: i64 = 10_000;
 
-/// What the records mean, and what waits for all of them.
+/// What the records mean.
 #[derive(Default)]
 struct Elastic {
     /// Service, instance and machine of the metadata that came last.
     around: [Name; 3],
-    /// Spans that tell only how long after their transaction they began, with what was around them.
-    waiting: Vec<(Map<String, Value>, [Name; 3])>,
 }
 
 impl Records for Elastic {
@@ -78,13 +76,7 @@ impl Records for Elastic {
             own.has("trace_id").then_some((own, key == "transaction"))
         });
         if let Some((own, is_transaction)) = sent {
-            let own = Fields(own);
-            if own.get("timestamp").is_none() && own.get("start").is_some() {
-                self.waiting.push((own.0.0.clone(), self.around));
-            } else {
-                let start = own.get("timestamp").and_then(|value| time(value, 1_000));
-                self.sent(builder, own, is_transaction, start);
-            }
+            self.sent(builder, Fields(own), is_transaction);
             return;
         }
         let stored = Fields(inner.unwrap_or(record));
@@ -116,16 +108,20 @@ struct Told<'a> {
     outcome: Cow<'a, str>,
     weight: f64,
     start: Option<i64>,
+    /// The transaction that the start counts from, where it counts from one.
+    within: Option<Cow<'a, str>>,
     duration: Option<i64>,
     composite: Option<Fields<'a>>,
     dropped: &'a [Value],
 }
 
 impl Elastic {
-    fn sent(&self, builder: &mut Builder<'_>, own: Fields<'_>, is_transaction: bool, start: Option<i64>) {
+    fn sent(&self, builder: &mut Builder<'_>, own: Fields<'_>, is_transaction: bool) {
+        let offset = own.get("start").filter(|_| own.get("timestamp").is_none());
+        let start = own.get("timestamp").and_then(|value| time(value, 1_000));
         let rate = own.get("sample_rate").and_then(|value| scalar(value).float());
         let told = Told {
-            is_transaction,
+            is_transaction: is_transaction && offset.is_none(),
             trace: own.text("trace_id"),
             id: own.text("id"),
             parent: own.text("parent_id"),
@@ -139,7 +135,8 @@ impl Elastic {
             ]),
             outcome: own.text("outcome"),
             weight: rate.map_or(1.0, |rate| if rate == 0.0 { 0.0 } else { sampling::of_probability(rate) }),
-            start,
+            start: offset.map_or(start, |offset| time(offset, 1_000_000)),
+            within: offset.map(|_| own.text("transaction_id")),
             duration: own.get("duration").and_then(|value| time(value, 1_000_000)),
             composite: own.object("composite"),
             dropped: own.list("dropped_spans_stats"),
@@ -168,6 +165,7 @@ impl Elastic {
                 // A date of its own has only milliseconds.
                 own.get("@timestamp").and_then(|value| time(value, 1_000_000))
             }),
+            within: None,
             duration: get("duration.us").and_then(|value| time(value, 1_000)),
             composite: own.object("span.composite"),
             dropped: own.list("transaction.dropped_spans_stats"),
@@ -207,6 +205,11 @@ impl Elastic {
         let around: Vec<Name> = around.map(|(own, around)| if own.is_some() { own } else { around }).collect();
         (span.service, span.instance, span.host) = (around[0], around[1], around[2]);
         span.first_link = builder.spans.links.len() as u32;
+        if let Some(transaction) = &told.within {
+            let transaction = builder.spans.span_id(transaction);
+            builder.spans.links.push(Link { trace: span.trace, span: transaction });
+            span.links = 1;
+        }
         let weight = span.weight;
         builder.apply_attributes_but_service(&mut span);
         span.weight = weight;
@@ -257,30 +260,30 @@ impl Elastic {
             at = at.saturating_add(sum);
         }
     }
+}
 
-    /// Takes spans that tell only when they began within their transaction.
-    fn finish(mut self, builder: &mut Builder<'_>) {
-        let waiting = std::mem::take(&mut self.waiting);
-        if waiting.is_empty() {
-            return;
+/// Gives spans that tell only how long after their transaction they began their times. Until then that transaction is their only link.
+fn begin_in_transactions(builder: &mut Builder<'_>) {
+    if builder.spans.links.is_empty() {
+        return;
+    }
+    let spans = builder.spans.spans.iter().filter(|span| span.links == 0);
+    let starts: FxHashMap<(TraceId, SpanId), i64> = spans.map(|span| ((span.trace, span.id), span.start)).collect();
+    let links = std::mem::take(&mut builder.spans.links);
+    let mut gone = Vec::with_capacity(builder.spans.spans.len());
+    for span in &mut builder.spans.spans {
+        let within = (span.links > 0).then(|| links[span.first_link as usize]);
+        let start = within.map(|link| starts.get(&(link.trace, link.span)));
+        if let Some(Some(start)) = start {
+            (span.start, span.end) = (span.start.saturating_add(*start), span.end.saturating_add(*start));
         }
-        let spans = builder.spans.spans.iter();
-        let starts: FxHashMap<(TraceId, SpanId), i64> = spans.map(|span| ((span.trace, span.id), span.start)).collect();
-        for (own, around) in waiting {
-            self.around = around;
-            let own = Fields(Record(&own));
-            let trace = builder.spans.trace_id(&own.text("trace_id"));
-            let transaction = builder.spans.span_id(&own.text("transaction_id"));
-            let offset = own.get("start").and_then(|value| time(value, 1_000_000));
-            let start =
-                starts.get(&(trace, transaction)).zip(offset).map(|(start, offset)| start.saturating_add(offset));
-            if start.is_none() {
-                builder.report.tally("span whose transaction is not here", 1);
-                builder.report.records += 1;
-                continue;
-            }
-            self.sent(builder, own, false, start);
-        }
+        (span.first_link, span.links) = (0, 0);
+        gone.push(start == Some(None));
+    }
+    let lost = gone.iter().filter(|gone| **gone).count();
+    if lost > 0 {
+        builder.report.tally("span whose transaction is not here", lost as u64);
+        builder.leave_out(&gone);
     }
 }
 

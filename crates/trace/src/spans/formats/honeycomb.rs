@@ -29,8 +29,10 @@ pub(super) const FORMAT: SpanFormat = SpanFormat {
     content: &[Content::Json],
     detect: |_, head| head.has_any(&["trace.span_id", "trace.trace_id"]),
     read: |builder, input, strict| {
-        let Documents(honeycomb) = input::documents::<Documents<Honeycomb>>(builder, input, strict)?;
-        honeycomb.link(builder);
+        builder.hold_traces();
+        let Documents(mut honeycomb) = input::documents::<Documents<Honeycomb>>(builder, input, strict)?;
+        builder.finish_traces(|builder| honeycomb.link(builder))?;
+        honeycomb.count_lost(builder);
         Ok(())
     },
     together: None,
@@ -103,7 +105,7 @@ impl Honeycomb {
     }
 
     /// Gives spans their links.
-    fn link(mut self, builder: &mut Builder<'_>) {
+    fn link(&mut self, builder: &mut Builder<'_>) {
         if self.links.is_empty() {
             return;
         }
@@ -113,6 +115,10 @@ impl Honeycomb {
                 builder.spans.links.extend(own);
             }
         }
+    }
+
+    /// Counts links that are left.
+    fn count_lost(&self, builder: &mut Builder<'_>) {
         let lost: usize = self.links.values().map(Vec::len).sum();
         if lost > 0 {
             builder.report.tally("link of a span that is not here", lost as u64);

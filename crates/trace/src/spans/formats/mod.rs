@@ -13,6 +13,7 @@ mod lines;
 mod otlp;
 pub(crate) mod otlp_proto;
 mod parquet;
+mod protobuf;
 mod python;
 mod records;
 mod skywalking;

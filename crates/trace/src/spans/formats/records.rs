@@ -17,6 +17,9 @@ pub(super) trait Records: Default {
     /// The members that hold records, or objects and lists that do.
     const HOLDERS: &'static [&'static str];
 
+    /// Those of the holders behind which an object says something of the spans in them.
+    const DESCRIBED: &'static [&'static str] = &[];
+
     /// Whether a document may end without its closing brackets.
     const OPEN_ENDED: bool = false;
 
@@ -25,10 +28,10 @@ pub(super) trait Records: Default {
 
     /// How many records there are that can be used.
     fn usable(&self, builder: &Builder<'_>) -> usize {
-        builder.spans.spans.len()
+        builder.count()
     }
 
-    /// Forgets what it remembers of the spans behind the first so many, which are left out.
+    /// Forgets what it remembers of the spans behind the first so many of the input, which are left out.
     fn truncate(&mut self, _spans: usize) {}
 }
 
@@ -67,17 +70,20 @@ struct Node<'r, 'n, R> {
     builder: &'r mut Builder<'n>,
     format: &'r mut R,
     record: Map<String, Value>,
+    /// Whether it may still say something of spans that were read.
+    describes: bool,
 }
 
 impl<'r, 'n, R: Records> Node<'r, 'n, R> {
     fn new(builder: &'r mut Builder<'n>, format: &'r mut R) -> Self {
-        Self { builder, format, record: Map::new() }
+        Self { builder, format, record: Map::new(), describes: false }
     }
 
     fn finish(self) {
         if !self.record.is_empty() {
             self.format.record(self.builder, Record(&self.record));
         }
+        self.builder.open_tables -= usize::from(self.describes);
     }
 }
 
@@ -86,6 +92,7 @@ impl<R: Records> Elements for Node<'_, '_, R> {
         let mut node = Node::new(self.builder, self.format);
         let Some(shape) = seq.next_element_seed(EitherOf(&mut node))? else { return Ok(false) };
         node.finish();
+        self.builder.hand_on_within();
         if shape != Shape::Array {
             self.builder.expect(Shape::Object, shape, "record");
         }
@@ -96,6 +103,10 @@ impl<R: Records> Elements for Node<'_, '_, R> {
 impl<R: Records> Members for Node<'_, '_, R> {
     fn member<'de, A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<(), A::Error> {
         if R::HOLDERS.contains(&key) {
+            if !self.describes && R::DESCRIBED.contains(&key) {
+                self.describes = true;
+                self.builder.open_tables += 1;
+            }
             let mut node = Node::new(self.builder, self.format);
             map.next_value_seed(EitherOf(&mut node))?;
             node.finish();

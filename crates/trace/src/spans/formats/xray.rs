@@ -42,19 +42,16 @@ pub(super) const FORMAT: SpanFormat = SpanFormat {
             || head.has(&["trace_id", "start_time"]) && !head.has_any(&["span_id", "context", "trace.id"])
     },
     read: |builder, input, strict| {
-        let Documents(xray) = input::documents::<Documents<XRay>>(builder, input, strict)?;
-        xray.name_services(builder);
-        Ok(())
+        builder.hold_traces();
+        input::documents::<Documents<XRay>>(builder, input, strict)?;
+        builder.finish_traces(name_services)
     },
     together: None,
 };
 
-/// What the records mean, and what waits for others.
+/// What the records mean.
 #[derive(Default)]
-struct XRay {
-    /// Subsegments that came without their segment, by their place among the spans.
-    waiting: Vec<usize>,
-}
+struct XRay;
 
 /// What is common to all spans of a document.
 #[derive(Clone, Copy)]
@@ -73,7 +70,7 @@ impl Records for XRay {
     fn record(&mut self, builder: &mut Builder<'_>, record: Record<'_>) {
         match record.any(&["Document"]) {
             Some(Value::String(text)) => match serde_json::from_str::<Map<String, Value>>(text) {
-                Ok(document) => self.document(builder, Record(&document)),
+                Ok(document) => take_document(builder, Record(&document)),
                 Err(error) => {
                     let item = format!("segment {}", record.text(&["Id"]));
                     let place = Place::Item { file: Arc::clone(&builder.file), item };
@@ -82,76 +79,70 @@ impl Records for XRay {
                     });
                 }
             },
-            Some(Value::Object(document)) => self.document(builder, Record(document)),
+            Some(Value::Object(document)) => take_document(builder, Record(document)),
             // The trace around segments has members of its own.
-            _ if record.has("start_time") || record.has("trace_id") => self.document(builder, record),
+            _ if record.has("start_time") || record.has("trace_id") => take_document(builder, record),
             _ => {}
         }
     }
+}
 
-    fn truncate(&mut self, spans: usize) {
-        self.waiting.retain(|place| *place < spans);
+/// Takes a segment, or a subsegment that was sent by itself, with all in it.
+fn take_document(builder: &mut Builder<'_>, document: Record<'_>) {
+    if document.truth("inferred") {
+        builder.report.tally("inferred segment", 1);
+        return;
+    }
+    let trace = builder.spans.trace_id(&trace_text(&document.text(&["trace_id"])));
+    let is_part = document.text(&["type"]) == "subsegment";
+    let service = if is_part { Name::NONE } else { builder.names.intern(&document.text(&["name"])) };
+    let aws = |path: &[&str]| document.at(path).and_then(Value::as_str).unwrap_or_default();
+    let host = builder.names.intern(aws(&["aws", "ec2", "instance_id"]));
+    let instance = builder.names.intern(aws(&["aws", "ecs", "container"]));
+    let owner = Owner { trace, service, instance, host, in_call: false };
+    let parent = builder.spans.span_id(&document.text(&["parent_id"]));
+    // A stack, with the parent of each.
+    let mut open = vec![(document, parent, owner, !is_part)];
+    while let Some((own, parent, owner, is_segment)) = open.pop() {
+        let calls = !is_segment && matches!(&*own.text(&["namespace"]), "remote" | "aws");
+        if owner.in_call && !calls {
+            builder.report.tally("step of a call that is no call", 1);
+            continue;
+        }
+        let kind = match (is_segment, calls) {
+            (true, _) => SpanKind::Server,
+            (false, true) => SpanKind::Client,
+            (false, false) => SpanKind::Internal,
+        };
+        let id = take(builder, own, Span { parent, kind, ..owner.span() });
+        let within = own.list("subsegments").iter().rev().filter_map(Record::of);
+        open.extend(within.map(|part| (part, id, Owner { in_call: owner.in_call || calls, ..owner }, false)));
     }
 }
 
-impl XRay {
-    fn document(&mut self, builder: &mut Builder<'_>, document: Record<'_>) {
-        if document.truth("inferred") {
-            builder.report.tally("inferred segment", 1);
-            return;
-        }
-        let trace = builder.spans.trace_id(&trace_text(&document.text(&["trace_id"])));
-        let is_part = document.text(&["type"]) == "subsegment";
-        let service = if is_part { Name::NONE } else { builder.names.intern(&document.text(&["name"])) };
-        let aws = |path: &[&str]| document.at(path).and_then(Value::as_str).unwrap_or_default();
-        let host = builder.names.intern(aws(&["aws", "ec2", "instance_id"]));
-        let instance = builder.names.intern(aws(&["aws", "ecs", "container"]));
-        let owner = Owner { trace, service, instance, host, in_call: false };
-        let parent = builder.spans.span_id(&document.text(&["parent_id"]));
-        // A stack, with the parent of each.
-        let mut open = vec![(document, parent, owner, !is_part)];
-        while let Some((own, parent, owner, is_segment)) = open.pop() {
-            let calls = !is_segment && matches!(&*own.text(&["namespace"]), "remote" | "aws");
-            if owner.in_call && !calls {
-                builder.report.tally("step of a call that is no call", 1);
-                continue;
-            }
-            let kind = match (is_segment, calls) {
-                (true, _) => SpanKind::Server,
-                (false, true) => SpanKind::Client,
-                (false, false) => SpanKind::Internal,
-            };
-            let before = builder.spans.spans.len();
-            let id = take(builder, own, Span { parent, kind, ..owner.span() });
-            if !owner.service.is_some() && builder.spans.spans.len() > before {
-                self.waiting.push(before);
-            }
-            let within = own.list("subsegments").iter().rev().filter_map(Record::of);
-            open.extend(within.map(|part| (part, id, Owner { in_call: owner.in_call || calls, ..owner }, false)));
-        }
+/// Gives subsegments that came by themselves the service of what is above them.
+fn name_services(builder: &mut Builder<'_>) {
+    let spans = &mut builder.spans.spans;
+    let waiting: Vec<usize> = (0..spans.len()).filter(|place| !spans[*place].service.is_some()).collect();
+    if waiting.is_empty() {
+        return;
     }
-
-    /// Gives subsegments that came by themselves the service of what is above them.
-    fn name_services(self, builder: &mut Builder<'_>) {
-        if self.waiting.is_empty() {
-            return;
+    let places: FxHashMap<(TraceId, SpanId), usize> =
+        spans.iter().enumerate().map(|(place, span)| ((span.trace, span.id), place)).collect();
+    let mut seen = vec![false; spans.len()];
+    for &place in &waiting {
+        let (mut at, mut path) = (place, Vec::new());
+        while !spans[at].service.is_some() && !seen[at] {
+            seen[at] = true;
+            path.push(at);
+            match places.get(&(spans[at].trace, spans[at].parent)) {
+                Some(above) => at = *above,
+                None => break,
+            }
         }
-        let spans = &mut builder.spans.spans;
-        let places: FxHashMap<(TraceId, SpanId), usize> =
-            spans.iter().enumerate().map(|(place, span)| ((span.trace, span.id), place)).collect();
-        for &place in &self.waiting {
-            let (mut at, mut path) = (place, Vec::new());
-            while !spans[at].service.is_some() && path.len() <= self.waiting.len() {
-                path.push(at);
-                match places.get(&(spans[at].trace, spans[at].parent)) {
-                    Some(above) => at = *above,
-                    None => break,
-                }
-            }
-            let Span { service, instance, host, .. } = spans[at];
-            for own in path {
-                (spans[own].service, spans[own].instance, spans[own].host) = (service, instance, host);
-            }
+        let Span { service, instance, host, .. } = spans[at];
+        for own in path {
+            (spans[own].service, spans[own].instance, spans[own].host) = (service, instance, host);
         }
     }
 }

@@ -38,10 +38,12 @@ pub(super) const FORMAT: SpanFormat = SpanFormat {
         head.has(&["traceId", "id"]) || head.has_any(&["localEndpoint", "remoteEndpoint", "binaryAnnotations"])
     },
     read: |builder, input, strict| {
+        builder.hold_traces();
         input::documents::<Zipkin>(builder, input, strict)?;
-        builder.widen_trace_ids();
-        builder.join_pieces();
-        Ok(())
+        builder.finish_traces(|builder| {
+            builder.widen_trace_ids();
+            builder.join_pieces();
+        })
     },
     together: None,
 };
@@ -51,6 +53,8 @@ pub(super) const FORMAT: SpanFormat = SpanFormat {
 struct Zipkin;
 
 impl input::Format for Zipkin {
+    const APART: Option<&'static [&'static str]> = Some(&[]);
+
     fn document<'de, D: Deserializer<'de>>(
         &mut self,
         builder: &mut Builder<'_>,
@@ -241,6 +245,7 @@ impl Elements for Node<'_, '_> {
         // A trace within a list of traces is a list.
         let Some(shape) = seq.next_element_seed(EitherOf(&mut node))? else { return Ok(false) };
         node.finish();
+        self.builder.hand_on_within();
         if shape != Shape::Array {
             self.builder.expect(Shape::Object, shape, "span");
         }

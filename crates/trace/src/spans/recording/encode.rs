@@ -28,16 +28,6 @@ const RETRY: u8 = 32;
 const HAS_CPU: u8 = 64;
 const HAS_WEIGHT: u8 = 128;
 
-const KINDS: [SpanKind; 6] = [
-    SpanKind::Unspecified,
-    SpanKind::Internal,
-    SpanKind::Server,
-    SpanKind::Client,
-    SpanKind::Producer,
-    SpanKind::Consumer,
-];
-const MESSAGING: [Messaging; 4] = [Messaging::None, Messaging::Send, Messaging::Receive, Messaging::Process];
-
 /// Things in the order of first use.
 struct Table<K> {
     rows: Vec<K>,
@@ -90,8 +80,8 @@ pub(super) fn encoded(all: &Spans, names: &Names) -> (u64, Vec<u8>) {
                 span.name,
                 span.route,
                 span.peer,
-                place_of(&KINDS, &span.kind),
-                place_of(&MESSAGING, &span.messaging),
+                place_of(&SpanKind::ALL, &span.kind),
+                place_of(&Messaging::ALL, &span.messaging),
                 facts,
             );
             unsigned(sources.number(source), &mut body);
@@ -288,7 +278,7 @@ pub(super) fn decoded(bytes: &[u8], names: &mut Names) -> Option<Spans> {
     let does = bytes.list(|bytes| {
         let [name, route, peer] = [name(bytes)?, name(bytes)?, name(bytes)?];
         let [kind, messaging, facts] = bytes.take()?;
-        let (kind, messaging) = (*KINDS.get(usize::from(kind))?, *MESSAGING.get(usize::from(messaging))?);
+        let (kind, messaging) = (*SpanKind::ALL.get(usize::from(kind))?, *Messaging::ALL.get(usize::from(messaging))?);
         let has = |bit: u8| facts & bit != 0;
         let span = Span {
             name,

@@ -75,6 +75,8 @@ pub(super) struct Store {
     links: LinkedTraces,
     /// Whether links join nothing.
     unlinked: bool,
+    /// Whether traces whose identifiers agree in their low 64 bits are one.
+    by_low_bits: bool,
 }
 
 impl Store {
@@ -91,6 +93,11 @@ impl Store {
     /// None yet; traces come by themselves whatever links there are.
     pub fn unlinked(spill: Option<Spill>) -> Self {
         Self { unlinked: true, ..Self::new(spill) }
+    }
+
+    /// None yet; traces whose identifiers agree in their low 64 bits come together, whatever links there are.
+    pub fn by_low_bits(spill: Option<Spill>) -> Self {
+        Self { by_low_bits: true, ..Self::unlinked(spill) }
     }
 
     /// The names of the files.
@@ -124,7 +131,8 @@ impl Store {
             return Ok(());
         }
         self.written += self.spans.spans.len();
-        write_run(spool, &mut self.spans, |trace| trace)
+        let by_low_bits = self.by_low_bits;
+        write_run(spool, &mut self.spans, |trace| if by_low_bits { low_bits(trace) } else { trace })
     }
 
     /// How many spans there are.
@@ -162,7 +170,8 @@ impl Store {
     pub fn batches(mut self, mut take: impl FnMut(Spans, Option<&Spill>) -> io::Result<()>) -> io::Result<Spans> {
         let shared = self.spans.like();
         if self.runs.is_none() {
-            return take(self.spans, None).map(|()| shared);
+            let all = if self.by_low_bits { in_order(&self.spans)? } else { self.spans };
+            return take(all, None).map(|()| shared);
         }
         self.whole_traces(&mut |batch, spill| take(batch, Some(spill)))?;
         Ok(shared)
@@ -176,7 +185,7 @@ impl Store {
         };
         let Some(written) = runs.take() else { return Ok(()) };
         let mut linked = shared.like();
-        let mut spool = Spool::new(&spill.scratch)?;
+        let mut grouped = None;
         let mut gather = Gather { batch: shared.like(), last: TraceId::NONE, most: spill.memory / 2 };
         let mut merge = Merge::new(written, key_of)?;
         while let Some(record) = merge.next()? {
@@ -187,18 +196,31 @@ impl Store {
             }
             read(&record[KEY..], &mut linked)?;
             if linked.bytes() as u64 > spill.memory / 2 {
-                write_run(&mut spool, &mut linked, |trace| links.group(trace).unwrap_or(trace))?;
+                links.write(&mut grouped, spill, &mut linked)?;
             }
         }
         *runs = Some(merge.into_spool());
         if !linked.spans.is_empty() {
-            write_run(&mut spool, &mut linked, |trace| links.group(trace).unwrap_or(trace))?;
+            links.write(&mut grouped, spill, &mut linked)?;
         }
-        let mut merge = Merge::new(spool, key_of)?;
-        while let Some(record) = merge.next()? {
-            gather.add(key_of(record), &record[KEY..], &mut |batch| take(batch, spill))?;
+        if let Some(grouped) = grouped {
+            let mut merge = Merge::new(grouped, key_of)?;
+            while let Some(record) = merge.next()? {
+                gather.add(key_of(record), &record[KEY..], &mut |batch| take(batch, spill))?;
+            }
         }
         if gather.batch.spans.is_empty() { Ok(()) } else { take(gather.batch, spill) }
+    }
+}
+
+impl LinkedTraces {
+    /// Writes spans as a run that is sorted by groups of linked traces.
+    fn write(&mut self, grouped: &mut Option<Spool>, spill: &Spill, spans: &mut Spans) -> io::Result<()> {
+        let spool = match grouped {
+            Some(spool) => spool,
+            None => grouped.insert(Spool::new(&spill.scratch)?),
+        };
+        write_run(spool, spans, |trace| self.group(trace).unwrap_or(trace))
     }
 }
 
@@ -207,6 +229,23 @@ const KEY: usize = 16;
 
 fn key_of(record: &[u8]) -> TraceId {
     TraceId(record.first_chunk().map_or(0, |key| u128::from_le_bytes(*key)))
+}
+
+fn low_bits(trace: TraceId) -> TraceId {
+    TraceId(u128::from(trace.0 as u64))
+}
+
+/// Spans in the order of the low bits of their traces, as they come from the disk.
+fn in_order(spans: &Spans) -> io::Result<Spans> {
+    let mut order: Vec<u32> = (0..spans.spans.len() as u32).collect();
+    order.sort_by_key(|place| low_bits(spans.spans[*place as usize].trace));
+    let (mut all, mut record) = (spans.like(), Vec::new());
+    for place in order {
+        record.clear();
+        record::write(spans, place, &mut record);
+        read(&record, &mut all)?;
+    }
+    Ok(all)
 }
 
 /// Writes spans as a run that is sorted by trace, or by what stands for it, and forgets them.

@@ -6,16 +6,6 @@ use crate::spans::ids::{SpanId, TraceId};
 use crate::spans::model::{Link, Messaging, Span, Spans};
 use dyelog_diagnostic::names::Name;
 
-const KINDS: [SpanKind; 6] = [
-    SpanKind::Unspecified,
-    SpanKind::Internal,
-    SpanKind::Server,
-    SpanKind::Client,
-    SpanKind::Producer,
-    SpanKind::Consumer,
-];
-const ROLES: [Messaging; 4] = [Messaging::None, Messaging::Send, Messaging::Receive, Messaging::Process];
-
 /// Writes a span, by its place, with its links and what is kept of it.
 pub(super) fn write(spans: &Spans, place: u32, out: &mut Vec<u8>) {
     let span = &spans.spans[place as usize];
@@ -26,12 +16,12 @@ pub(super) fn write(spans: &Spans, place: u32, out: &mut Vec<u8>) {
     for time in [span.start, span.end] {
         out.extend(time.to_le_bytes());
     }
-    let names = [span.service, span.instance, span.host, span.machine, span.name, span.route, span.peer];
+    let names = [span.service, span.instance, span.host, span.machine, span.name, span.route, span.peer, span.note];
     for number in names.map(|name| name.0).into_iter().chain([span.file, span.cores, span.links]) {
         out.extend(number.to_le_bytes());
     }
-    let kind = KINDS.iter().position(|kind| *kind == span.kind).unwrap_or(0);
-    let role = ROLES.iter().position(|role| *role == span.messaging).unwrap_or(0);
+    let kind = SpanKind::ALL.iter().position(|kind| *kind == span.kind).unwrap_or(0);
+    let role = Messaging::ALL.iter().position(|role| *role == span.messaging).unwrap_or(0);
     let flags = [span.follows, span.remote, span.endless, span.lost, span.failed, span.retry];
     let flags = flags.iter().rev().fold(0_u8, |flags, flag| flags << 1 | u8::from(*flag));
     out.extend([kind as u8, role as u8, flags]);
@@ -60,13 +50,14 @@ pub(super) fn read(bytes: &mut &[u8], into: &mut Spans) -> Option<()> {
         &mut span.name,
         &mut span.route,
         &mut span.peer,
+        &mut span.note,
     ] {
         *name = Name(number()?);
     }
     (span.file, span.cores, span.links) = (number()?, number()?, number()?);
     let [kind, role, flags] = part(bytes)?;
-    span.kind = *KINDS.get(usize::from(kind))?;
-    span.messaging = *ROLES.get(usize::from(role))?;
+    span.kind = *SpanKind::ALL.get(usize::from(kind))?;
+    span.messaging = *Messaging::ALL.get(usize::from(role))?;
     let flag = |bit: u8| flags >> bit & 1 == 1;
     (span.follows, span.remote, span.endless) = (flag(0), flag(1), flag(2));
     (span.lost, span.failed, span.retry) = (flag(3), flag(4), flag(5));

@@ -149,6 +149,13 @@ impl<'a> Shown<'a> {
     fn attributes(self, place: usize) -> Vec<Pair<'a>> {
         let span = &self.spans.spans[place];
         let mut pairs = self.pairs(self.kept.map_or(&[], |kept| kept.attributes_of(place as u32)));
+        // What formats without a member for it say by an attribute is no attribute of the span.
+        let status = self.status(place);
+        pairs.retain(|(key, value)| match (&**key, value.as_str()) {
+            ("span.kind", Some(kind)) => SpanKind::parse(kind) != span.kind,
+            ("otel.status_code", Some(_)) => status == Status::Unset,
+            _ => true,
+        });
         let says = |pairs: &[Pair<'_>], is: fn(Meaning) -> bool| pairs.iter().any(|(key, _)| is(meaning(key)));
         let peers = |means| {
             matches!(
@@ -219,7 +226,10 @@ impl<'a> Shown<'a> {
     }
 
     fn event_attributes(self, event: &SpanEvent) -> Vec<Pair<'a>> {
-        self.pairs(self.kept.map_or(&[], |kept| kept.event_attributes(event)))
+        let mut pairs = self.pairs(self.kept.map_or(&[], |kept| kept.event_attributes(event)));
+        // Jaeger names an event by a field of it.
+        pairs.retain(|(key, value)| key != "event" || value.as_str() != Some(self.text(event.name)));
+        pairs
     }
 
     fn links(self, span: &Span) -> &'a [Link] {

@@ -21,19 +21,20 @@
 mod msgpack;
 mod protobuf;
 
-use std::io::{self, BufRead, BufReader, ErrorKind, Read};
+use std::io::{BufRead, BufReader, Read};
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::{Map, Value};
 
 use crate::codes;
 use crate::read::failed;
-use dyelog_diagnostic::{Diagnostic, Diagnostics, Place, Severity};
+use dyelog_diagnostic::{Diagnostic, Diagnostics, Place};
 
 use crate::retained::Status;
 use crate::spans::attributes::Meaning;
 use crate::spans::builder::Builder;
+use crate::spans::formats::protobuf::cut_off;
 use crate::spans::formats::records::{Documents, Record, Records, attributes, tell, text_of};
 use crate::spans::formats::{Content, SpanFormat};
 use crate::spans::ids::{SpanId, TraceId};
@@ -63,20 +64,27 @@ fn read(builder: &mut Builder<'_>, input: &mut dyn Read, strict: bool) -> Result
     let mut input = BufReader::with_capacity(64 << 10, input);
     let head = input.fill_buf().map_err(|error| failed(&file, &error))?;
     let mut datadog = Datadog::default();
+    builder.hold_traces();
     if msgpack::is_traces(head) {
-        let read = msgpack::spans(&mut input, |span| datadog.item(builder, &span));
+        let read = msgpack::spans(&mut input, |span| {
+            datadog.item(builder, &span);
+            builder.hand_on();
+        });
         cut_off(builder, "MessagePack", read, strict)?;
     } else if let Some(message) = protobuf::Message::of(head) {
         let read = protobuf::items(&mut input, message, |item| match item {
-            protobuf::Item::Chunk(own) | protobuf::Item::End(own) => datadog.record(builder, Record(&own)),
+            protobuf::Item::Chunk(own) => datadog.record(builder, Record(&own)),
+            protobuf::Item::End(own) => {
+                datadog.record(builder, Record(&own));
+                builder.hand_on();
+            }
             protobuf::Item::Other => newer(builder),
         });
         cut_off(builder, "protobuf", read, strict)?;
     } else {
         Documents(datadog) = input::documents::<Documents<Datadog>>(builder, &mut input, strict)?;
     }
-    datadog.finish(builder);
-    Ok(())
+    builder.finish_traces(|builder| datadog.finish(builder))
 }
 
 /// Counts a payload of the agent that is in its newest form.
@@ -88,44 +96,20 @@ fn newer(builder: &mut Builder<'_>) {
     });
 }
 
-/// What came before damage is used, and the damage counted.
-fn cut_off(builder: &mut Builder<'_>, kind: &str, read: io::Result<()>, strict: bool) -> Result<(), Diagnostics> {
-    let Err(error) = read else { return Ok(()) };
-    let file = Arc::clone(&builder.file);
-    let early = error.kind() == ErrorKind::UnexpectedEof;
-    if !early && error.kind() != ErrorKind::InvalidData {
-        return Err(failed(&file, &error).into());
-    }
-    let what = if early { format!("the {kind} ends too early") } else { format!("this is not {kind}: {error}") };
-    let used = builder.spans.spans.len();
-    let finding = Diagnostic::error(codes::BAD_MESSAGE, Place::File { file }, what);
-    if strict || used == 0 {
-        return Err(finding.into());
-    }
-    builder.report.count("message that cannot be read further", || Diagnostic {
-        severity: Severity::Warning,
-        ..finding.with_note(format!("the {used} spans before it are used; what came after is lost"))
-    });
-    Ok(())
-}
-
 /// What the records mean, and what waits for all of them.
 #[derive(Default)]
 struct Datadog {
-    /// Clients' spans that do not tell whose they are.
-    calls: Vec<usize>,
-    /// Those that are of the service that was configured.
-    called: Vec<usize>,
-    /// What services of spans were configured as, where the spans are named otherwise.
-    configured: FxHashMap<(TraceId, SpanId), Name>,
+    /// Services of servers.
+    serving: FxHashSet<Name>,
     /// Whether the sampler rejected an operation that is here all the same.
     has_rejected: bool,
-    /// The machine that a payload tells of, and the spans behind which it does.
-    hosts: Vec<(usize, Name)>,
+    /// So many spans of the input were in payloads that have ended.
+    ended: usize,
 }
 
 impl Records for Datadog {
     const HOLDERS: &'static [&'static str] = &["traces", "tracerPayloads", "tracer_payloads", "chunks", "trace"];
+    const DESCRIBED: &'static [&'static str] = &["chunks"];
 
     fn record(&mut self, builder: &mut Builder<'_>, record: Record<'_>) {
         match record.0.get("spans") {
@@ -142,15 +126,18 @@ impl Records for Datadog {
             _ => {
                 // A payload ends behind the spans of its chunks.
                 let host = builder.names.intern(&record.text(&["hostname"]));
-                self.hosts.push((builder.spans.spans.len(), host));
+                let handed_on = builder.count() - builder.spans.spans.len();
+                let own = self.ended.saturating_sub(handed_on);
+                for span in builder.spans.spans.iter_mut().skip(own).filter(|span| !span.host.is_some()) {
+                    span.host = host;
+                }
+                self.ended = builder.count();
             }
         }
     }
 
     fn truncate(&mut self, spans: usize) {
-        self.calls.retain(|place| *place < spans);
-        self.called.retain(|place| *place < spans);
-        self.hosts.retain(|(behind, _)| *behind <= spans);
+        self.ended = self.ended.min(spans);
     }
 }
 
@@ -213,61 +200,49 @@ impl Datadog {
         if span.weight.is_nan() {
             span.weight = weight(metric);
         }
+        // What its service was configured as, where the program names it otherwise.
         let base = meta("_dd.base_service");
-        if !base.is_empty() {
-            self.configured.insert((span.trace, span.id), builder.names.intern(&base));
-        }
-        let at = builder.spans.spans.len();
-        if span.kind.calls() {
-            if base.is_empty() {
-                self.calls.push(at);
-            } else {
-                span.service = builder.names.intern(&base);
-                self.called.push(at);
-                if !span.peer.is_some() && base != service {
-                    span.peer = builder.names.intern(&service);
-                }
+        span.note = builder.names.intern(&base);
+        if span.kind.calls() && span.note.is_some() {
+            span.service = span.note;
+            if !span.peer.is_some() && base != service {
+                span.peer = builder.names.intern(&service);
             }
         }
+        let before = builder.count();
         let start = own.whole(&["start"]);
         let end = start.zip(own.whole(&["duration"])).map(|(start, duration)| start.saturating_add(duration));
         builder.finish(span, start, end);
-        if builder.spans.spans.len() == at {
-            self.calls.pop_if(|place| *place == at);
-            self.called.pop_if(|place| *place == at);
+        if span.kind == SpanKind::Server && builder.count() > before {
+            self.serving.insert(span.service);
         }
     }
 
-    fn finish(self, builder: &mut Builder<'_>) {
+    /// Finishes whole traces, when all was read.
+    fn finish(&self, builder: &mut Builder<'_>) {
         let spans = &mut builder.spans.spans;
-        let mut from = 0;
-        for (to, host) in self.hosts {
-            for span in spans.get_mut(from..to).unwrap_or_default() {
-                if !span.host.is_some() {
-                    span.host = host;
-                }
-            }
-            from = to;
-        }
         if self.has_rejected {
             for span in spans.iter_mut().filter(|span| !span.weight.is_nan()) {
                 span.weight = 1.0;
             }
         }
-        name_as_servers(spans, &self.called, &self.configured);
-        let services: FxHashMap<(TraceId, SpanId), Name> =
-            spans.iter().map(|span| ((span.trace, span.id), span.service)).collect();
-        let serving: rustc_hash::FxHashSet<Name> =
-            spans.iter().filter(|span| span.kind == SpanKind::Server).map(|span| span.service).collect();
-        for at in self.calls {
-            let Some(span) = spans.get_mut(at) else { continue };
-            let Some(&around) = services.get(&(span.trace, span.parent)) else { continue };
-            if around != span.service && around.is_some() && !serving.contains(&span.service) {
+        let places: FxHashMap<(TraceId, SpanId), usize> =
+            spans.iter().enumerate().map(|(place, span)| ((span.trace, span.id), place)).collect();
+        name_as_servers(spans, &places);
+        let services: Vec<Name> = spans.iter().map(|span| span.service).collect();
+        // Clients' spans that do not tell whose they are.
+        for span in spans.iter_mut().filter(|span| span.kind.calls() && !span.note.is_some()) {
+            let Some(&above) = places.get(&(span.trace, span.parent)) else { continue };
+            let around = services[above];
+            if around != span.service && around.is_some() && !self.serving.contains(&span.service) {
                 if !span.peer.is_some() {
                     span.peer = span.service;
                 }
                 span.service = around;
             }
+        }
+        for span in spans {
+            span.note = Name::NONE;
         }
     }
 }
@@ -276,17 +251,15 @@ impl Datadog {
 const ABOVE: usize = 64;
 
 /// Names calls after the server around them, where that is of the same program and named otherwise than this was configured.
-fn name_as_servers(spans: &mut [Span], called: &[usize], configured: &FxHashMap<(TraceId, SpanId), Name>) {
-    if called.is_empty() {
-        return;
-    }
-    let places: FxHashMap<(TraceId, SpanId), usize> =
-        spans.iter().enumerate().map(|(place, span)| ((span.trace, span.id), place)).collect();
-    for &at in called {
-        let Some(&Span { trace, mut parent, service, .. }) = spans.get(at) else { continue };
+fn name_as_servers(spans: &mut [Span], places: &FxHashMap<(TraceId, SpanId), usize>) {
+    for at in 0..spans.len() {
+        let Span { trace, mut parent, kind, note, .. } = spans[at];
+        if !kind.calls() || !note.is_some() {
+            continue;
+        }
         for _ in 0..ABOVE {
             let above = places.get(&(trace, parent)).map(|place| spans[*place]);
-            let Some(above) = above.filter(|_| configured.get(&(trace, parent)) == Some(&service)) else { break };
+            let Some(above) = above.filter(|above| above.note == note) else { break };
             if above.kind == SpanKind::Server {
                 let own = &mut spans[at];
                 own.service = above.service;

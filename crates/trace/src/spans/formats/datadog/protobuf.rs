@@ -2,11 +2,12 @@
 //!
 //! One tracer's payload is read at a time, whatever the size of the file.
 
-use std::io::{self, BufRead, ErrorKind, Read};
+use std::io::{self, BufRead};
 
 use serde_json::{Map, Value as Json};
 
 use crate::spans::formats::otlp_proto::wire::{Fields, Malformed, Shape, Value, fits, varint};
+use crate::spans::formats::protobuf::{field, malformed, text};
 
 const PAIR: &[(u64, Shape)] = &[(1, Shape::Bytes), (2, Shape::Bytes)];
 const METRIC: &[(u64, Shape)] = &[(1, Shape::Bytes), (2, Shape::Fixed64)];
@@ -138,44 +139,6 @@ pub(super) fn items(input: &mut dyn BufRead, message: Message, mut take: impl Fn
     Ok(())
 }
 
-/// A field of the outermost message; its bytes, where it has any.
-fn field(input: &mut dyn BufRead) -> io::Result<Option<(u64, Vec<u8>)>> {
-    if input.fill_buf()?.is_empty() {
-        return Ok(None);
-    }
-    let key = number(input)?;
-    let length = match key & 7 {
-        0 => number(input).map(|_| 0)?,
-        1 => 8,
-        2 => number(input)?,
-        5 => 4,
-        _ => return Err(malformed(Malformed)),
-    };
-    let mut body = Vec::new();
-    if input.take(length).read_to_end(&mut body)? as u64 != length {
-        return Err(ErrorKind::UnexpectedEof.into());
-    }
-    Ok(Some((key >> 3, body)))
-}
-
-/// A number of variable length.
-fn number(input: &mut dyn BufRead) -> io::Result<u64> {
-    let mut number = 0;
-    for at in 0..10 {
-        let mut byte = [0];
-        input.read_exact(&mut byte)?;
-        number |= u64::from(byte[0] & 0x7f) << (7 * at).min(63);
-        if byte[0] < 0x80 {
-            return Ok(number);
-        }
-    }
-    Err(malformed(Malformed))
-}
-
-fn malformed(_: Malformed) -> io::Error {
-    io::Error::new(ErrorKind::InvalidData, "a field is of no type")
-}
-
 /// The payload of one tracer.
 #[derive(Default)]
 struct Tracer {
@@ -196,10 +159,6 @@ impl Tracer {
         let host = if self.host.is_empty() { host.to_owned() } else { self.host };
         take(Item::End(Map::from_iter([("hostname".to_owned(), Json::String(host))])));
     }
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
 }
 
 fn chunk(bytes: &[u8]) -> Result<Map<String, Json>, Malformed> {

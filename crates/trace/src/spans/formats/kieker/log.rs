@@ -3,7 +3,7 @@
 use std::io::{self, BufRead, Read};
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::record::{Binary, Event, Execution, Line, Record, What, record};
 use crate::codes;
@@ -17,7 +17,8 @@ use dyelog_diagnostic::{Diagnostic, Diagnostics, Place, Severity};
 /// What a log holds, of all processes.
 #[derive(Debug, Default)]
 pub(super) struct Log {
-    pub executions: Vec<Execution>,
+    /// The signatures of its operations.
+    pub signatures: FxHashSet<Name>,
     pub events: Vec<Event>,
     /// The host of a trace, and where in another it begins.
     pub traces: FxHashMap<i64, Origin>,
@@ -186,10 +187,16 @@ impl Log {
             Record::Unit(own) => *unit = own,
             Record::Execution(own) => {
                 builder.report.records += 1;
-                self.executions.push(Execution { start: scaled(own.start), end: scaled(own.end), ..own });
+                self.signature(own.signature);
+                let own = Execution { start: scaled(own.start), end: scaled(own.end), ..own };
+                builder.open();
+                builder.spans.spans.push(own.held());
+                builder.close();
+                builder.hand_on();
             }
             Record::Event(event) => {
                 builder.report.records += 1;
+                self.signature(event.signature);
                 self.events.push(Event { time: scaled(event.time), ..event });
             }
             Record::Trace { trace, host, parent, order } => {
@@ -204,14 +211,22 @@ impl Log {
                 let host = self.traces.get(&trace).map_or(Name::NONE, |origin| origin.host);
                 self.traces.insert(trace, Origin { parent: caller, order: caller_order, remote: true, host });
             }
-            Record::Monitor => left_out(builder, "record of waiting for a lock", "Monitor…Event"),
+            Record::Monitor => left_out(builder, "record of a lock that tells of no waiting", class),
             Record::Call => {}
             Record::Other => left_out(builder, "record of another kind", class),
         }
     }
 }
 
-fn left_out(builder: &mut Builder<'_>, reason: &'static str, class: &str) {
+impl Log {
+    fn signature(&mut self, signature: Name) {
+        if signature.is_some() {
+            self.signatures.insert(signature);
+        }
+    }
+}
+
+pub(super) fn left_out(builder: &mut Builder<'_>, reason: &'static str, class: &str) {
     let place = Place::File { file: Arc::clone(&builder.file) };
     builder.report.count(reason, || {
         let message = format!("records `{class}` tell nothing of calls and were left out");

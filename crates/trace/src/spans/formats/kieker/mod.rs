@@ -12,9 +12,10 @@
 //! - Files are told apart by their first bytes. A data file goes with the map in the same folder; its name tells the folder.
 //! - Calls between operations of one class are local work of that class; all others are synchronous calls.
 //! - An execution whose caller is missing has a lost parent. Nothing of the log after what it names is guessed.
-//! - `CallOperationEvent` says what the events of the callee say. Waiting for locks and records of resources are counted and left out.
+//! - `CallOperationEvent` says what the events of the callee say. Records of resources are counted and left out.
+//! - The time from `MonitorRequestEvent` or `MonitorWaitEvent` to `MonitorEntryEvent` of the same lock is a call of the class's locks.
 //!
-//! All records are in memory until the last file was read, about 60 bytes each.
+//! Records wait until the last file was read: executions on disk where they are many, events in memory, 40 bytes each.
 
 mod log;
 mod operations;
@@ -85,6 +86,7 @@ fn read(builder: &mut Builder<'_>, pieces: Vec<Piece<'_>>, strict: bool) -> Resu
     // A log goes on in the next file, by name.
     files.sort_by(|a, b| a.0.cmp(&b.0));
     let mut log = Log::default();
+    builder.hold_traces();
     for (name, kind, mut input) in files {
         builder.file = name.as_str().into();
         let Some(map) = maps.get_mut(folder(&name)).and_then(Option::as_mut) else {
@@ -97,8 +99,7 @@ fn read(builder: &mut Builder<'_>, pieces: Vec<Piece<'_>>, strict: bool) -> Resu
         }
     }
     builder.file = whole;
-    operations::spans(builder, log);
-    Ok(())
+    operations::spans(builder, log)
 }
 
 /// The folder of a file, as its name tells it.

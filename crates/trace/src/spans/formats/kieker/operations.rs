@@ -2,40 +2,42 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::log::{Log, Origin};
+use super::log::{Log, Origin, left_out};
 use super::record::{Event, Execution, What};
 use crate::codes;
 use crate::retained::Status;
 use crate::spans::builder::Builder;
 use crate::spans::ids::{SpanId, TraceId};
 use crate::spans::model::{Span, SpanKind};
-use dyelog_diagnostic::Diagnostic;
 use dyelog_diagnostic::names::Name;
+use dyelog_diagnostic::{Diagnostic, Diagnostics};
 
 /// What a signature says: the class and the method, as they are shown.
 type Operation = (Name, Name);
 
 /// Makes spans of all records.
-pub(super) fn spans(builder: &mut Builder<'_>, log: Log) {
+///
+/// # Errors
+/// When those that wait on disk cannot be read.
+pub(super) fn spans(builder: &mut Builder<'_>, log: Log) -> Result<(), Diagnostics> {
     let operations = operations(builder, &log);
-    executions(builder, log.executions, &operations);
+    builder.finish_traces(|builder| {
+        let held = std::mem::take(&mut builder.spans.spans);
+        builder.truncate((0, 0));
+        executions(builder, held.iter().map(Execution::of_held).collect(), &operations);
+    })?;
     events(builder, log.events, &log.traces, &operations);
+    Ok(())
 }
 
 /// The class and method of each signature. A class goes by its simple name where no other has that.
 fn operations(builder: &mut Builder<'_>, log: &Log) -> FxHashMap<Name, Operation> {
-    let signatures: FxHashSet<Name> = log
-        .executions
-        .iter()
-        .map(|own| own.signature)
-        .chain(log.events.iter().map(|event| event.signature))
-        .filter(|signature| signature.is_some())
-        .collect();
     let simple = |class: &str| class.rsplit('.').next().unwrap_or(class).to_owned();
     let mut sharing: FxHashMap<String, FxHashSet<String>> = FxHashMap::default();
-    let parts: Vec<(Name, String, String)> = signatures
-        .into_iter()
-        .map(|signature| {
+    let parts: Vec<(Name, String, String)> = log
+        .signatures
+        .iter()
+        .map(|&signature| {
             let (class, method) = split(builder.names.text(signature));
             sharing.entry(simple(&class)).or_default().insert(class.clone());
             (signature, class, method)
@@ -74,7 +76,7 @@ fn span(operation: Option<&Operation>, host: Name, caller: Option<Name>) -> Span
 
 fn executions(builder: &mut Builder<'_>, mut all: Vec<Execution>, operations: &FxHashMap<Name, Operation>) {
     all.sort_by(|a, b| {
-        let key = |own: &Execution| (own.trace, own.eoi, own.ess, own.start, own.end);
+        let key = |own: &Execution| (own.trace.cast_unsigned(), own.eoi, own.ess, own.start, own.end);
         let texts = |own: &Execution| (builder.names.text(own.signature), builder.names.text(own.host));
         key(a).cmp(&key(b)).then_with(|| texts(a).cmp(&texts(b)))
     });
@@ -101,7 +103,7 @@ fn executions(builder: &mut Builder<'_>, mut all: Vec<Execution>, operations: &F
             let caller = stack.last().copied().filter(|(above, _)| calls(above));
             builder.open();
             let mut span = span(operations.get(&own.signature), own.host, caller.map(|(_, class)| class));
-            let run = if loose { format!("{}.{}", own.trace, number + 1) } else { own.trace.to_string() };
+            let run = if loose { format!("{}.{}", own.trace, number + 1) } else { run_of(own.trace) };
             span.trace = builder.spans.trace_id(&run);
             span.id = builder.spans.span_id(&format!("#{}", own.eoi));
             span.remote = caller.is_some_and(|(above, _)| above.host != own.host);
@@ -124,6 +126,11 @@ fn lost_records(builder: &mut Builder<'_>, own: &Execution, last: i32) {
         let message = format!("{missing} executions before this one are missing from trace {}", own.trace);
         Diagnostic::warning(codes::LOST_RECORDS, place, message)
     });
+}
+
+/// The text of a trace's number. Numbers begin with 0, which stands for no trace elsewhere.
+fn run_of(trace: i64) -> String {
+    if trace == 0 { "trace 0".to_owned() } else { trace.to_string() }
 }
 
 /// An operation that has begun and not ended.
@@ -175,7 +182,7 @@ impl Traces<'_> {
     fn id(&self, builder: &mut Builder<'_>, trace: i64, order: i32) -> (TraceId, SpanId) {
         let first = self.first.get(&trace).copied().unwrap_or(trace);
         let text = if first == trace { format!("@{order}") } else { format!("{trace}@{order}") };
-        (builder.spans.trace_id(&first.to_string()), builder.spans.span_id(&text))
+        (builder.spans.trace_id(&run_of(first)), builder.spans.span_id(&text))
     }
 
     /// The operation that runs at a place of a trace.
@@ -210,6 +217,7 @@ fn events(
     }
     for trace in all.chunk_by(|a, b| a.trace == b.trace) {
         one_trace(builder, trace, &traces);
+        builder.hand_on();
     }
 }
 
@@ -225,7 +233,7 @@ fn timeline(trace: &[Event], operations: &FxHashMap<Name, Operation>) -> Timelin
                     stack.truncate(at);
                 }
             }
-            What::Forks | What::Joins(_) => {}
+            What::Forks | What::Joins(_) | What::Waits(_) | What::Goes(_) => {}
         }
         let class = |signature: Name| operations.get(&signature).map_or(Name::NONE, |own| own.0);
         timeline.push((event.order, stack.last().map(|(order, signature)| (*order, class(*signature)))));
@@ -238,6 +246,7 @@ fn one_trace(builder: &mut Builder<'_>, trace: &[Event], traces: &Traces<'_>) {
     let origin = traces.origins.get(&number).copied();
     let host = origin.map_or(Name::NONE, |origin| origin.host);
     let mut stack: Vec<Open> = Vec::new();
+    let mut waiting: FxHashMap<i32, &Event> = FxHashMap::default();
     for event in trace {
         match event.what {
             What::Begins => {
@@ -264,8 +273,17 @@ fn one_trace(builder: &mut Builder<'_>, trace: &[Event], traces: &Traces<'_>) {
                 end(builder, open, event.time, false, if failed { Status::Error } else { Status::Unset });
             }
             What::Forks | What::Joins(_) => {}
+            What::Waits(lock) => waited(builder, usize::from(waiting.insert(lock, event).is_some())),
+            What::Goes(lock) => match (waiting.remove(&lock), stack.last()) {
+                (Some(since), Some(around)) => {
+                    let (_, id) = traces.id(builder, number, since.order);
+                    wait(builder, id, around, since.time, event.time);
+                }
+                _ => waited(builder, 1),
+            },
         }
     }
+    waited(builder, waiting.len());
     let last = trace.iter().map(|event| event.time).max().unwrap_or_default();
     while let Some(open) = stack.pop() {
         end(builder, open, last, true, Status::Unset);
@@ -303,6 +321,31 @@ fn begin(
         (None, None) => SpanId::NONE,
     };
     Open { start: event.time, signature: event.signature, span }
+}
+
+/// Waiting for a lock is a call of the locks of the class that waits: a time in which that has no processor.
+fn wait(builder: &mut Builder<'_>, id: SpanId, around: &Open, since: i64, until: i64) {
+    builder.open();
+    let class = builder.names.text(around.span.service).to_owned();
+    let span = Span {
+        trace: around.span.trace,
+        id,
+        parent: around.span.id,
+        kind: SpanKind::Client,
+        service: around.span.service,
+        host: around.span.host,
+        name: builder.names.intern("wait for a lock"),
+        peer: builder.names.intern(&format!("locks of {class}")),
+        ..Span::default()
+    };
+    builder.add(span, Some(since), Some(until.max(since)));
+}
+
+/// Counts records of waiting of which nothing says who waited, or until when.
+fn waited(builder: &mut Builder<'_>, times: usize) {
+    for _ in 0..times {
+        left_out(builder, "record of waiting for a lock without its begin or end", "Monitor…Event");
+    }
 }
 
 fn end(builder: &mut Builder<'_>, open: Open, time: i64, endless: bool, status: Status) {

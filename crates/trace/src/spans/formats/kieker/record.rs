@@ -1,5 +1,7 @@
 //! The records of a monitoring log, from their text and from their binary form.
 
+use crate::spans::ids::{SpanId, TraceId};
+use crate::spans::model::Span;
 use dyelog_diagnostic::names::{Name, Names};
 
 /// One record. Times are in the unit of its log.
@@ -15,7 +17,7 @@ pub(super) enum Record {
     Event(Event),
     /// A call is received from another process.
     Received { time: i64, caller: i64, caller_order: i32, trace: i64, order: i32 },
-    /// Waiting for a lock.
+    /// What happens to a lock without anybody waiting for it.
     Monitor,
     /// A call of an operation, told by its caller, too.
     Call,
@@ -35,6 +37,35 @@ pub(super) struct Execution {
     pub end: i64,
     pub signature: Name,
     pub host: Name,
+}
+
+impl Execution {
+    /// As a span that waits for the other executions of its trace.
+    pub fn held(self) -> Span {
+        Span {
+            trace: TraceId(u128::from(self.trace.cast_unsigned())),
+            id: SpanId(u64::from(self.eoi.cast_unsigned())),
+            parent: SpanId(u64::from(self.ess.cast_unsigned())),
+            start: self.start,
+            end: self.end,
+            name: self.signature,
+            host: self.host,
+            ..Span::default()
+        }
+    }
+
+    /// From the span that waited.
+    pub fn of_held(span: &Span) -> Self {
+        Self {
+            trace: (span.trace.0 as u64).cast_signed(),
+            eoi: (span.id.0 as u32).cast_signed(),
+            ess: (span.parent.0 as u32).cast_signed(),
+            start: span.start,
+            end: span.end,
+            signature: span.name,
+            host: span.host,
+        }
+    }
 }
 
 /// Something that happens in a trace.
@@ -59,6 +90,10 @@ pub(super) enum What {
     Forks,
     /// This trace waits for the end of another.
     Joins(i64),
+    /// This trace waits for a lock, or for its owner's word.
+    Waits(i32),
+    /// It has the lock.
+    Goes(i32),
 }
 
 /// The type of a field in the binary form.
@@ -73,7 +108,7 @@ enum Type {
 }
 
 /// The records whose fields are known: the end of the class's name, and what they hold.
-const CLASSES: [(&str, &[Type]); 23] = {
+const CLASSES: [(&str, &[Type]); 26] = {
     use Type::{Bool, Double, Int, Long, Text};
     const OPERATION: &[Type] = &[Long, Long, Int, Text, Text];
     const FAILED: &[Type] = &[Long, Long, Int, Text, Text, Text];
@@ -103,6 +138,9 @@ const CLASSES: [(&str, &[Type]); 23] = {
         ("MonitorRequestEvent", MONITOR),
         ("MonitorEntryEvent", MONITOR),
         ("MonitorExitEvent", MONITOR),
+        ("MonitorWaitEvent", MONITOR),
+        ("MonitorNotifyEvent", MONITOR),
+        ("MonitorNotifyAllEvent", MONITOR),
         ("CPUUtilizationRecord", &[Long, Text, Text, Double, Double, Double, Double, Double, Double, Double]),
         ("MemSwapUsageRecord", &[Long, Text, Long, Long, Long, Long, Long, Long]),
     ]
@@ -143,13 +181,15 @@ pub(super) fn record(class: &str, fields: &impl Fields, names: &mut Names) -> Op
             trace: fields.long(3)?,
             order: fields.int(4)?,
         },
-        _ if simple.starts_with("Monitor") => Record::Monitor,
+        "MonitorExitEvent" | "MonitorNotifyEvent" | "MonitorNotifyAllEvent" => Record::Monitor,
         _ if simple.starts_with("Call") => Record::Call,
         _ => {
             let operation = simple.contains("Operation") || simple.contains("Constructor");
             let what = match simple {
                 "SplitEvent" | "BeforeSentRemoteEvent" => What::Forks,
                 "JoinEvent" => What::Joins(fields.long(3)?),
+                "MonitorRequestEvent" | "MonitorWaitEvent" => What::Waits(fields.int(3)?),
+                "MonitorEntryEvent" => What::Goes(fields.int(3)?),
                 _ if !operation || !simple.ends_with("Event") => return Some(Record::Other),
                 _ if simple.starts_with("Before") => What::Begins,
                 _ if simple.starts_with("After") && simple.contains("Failed") => What::Fails,

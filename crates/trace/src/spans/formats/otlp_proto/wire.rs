@@ -45,6 +45,11 @@ impl<'a> Fields<'a> {
         Self { rest: message }
     }
 
+    /// What was not given out.
+    pub fn rest(self) -> &'a [u8] {
+        self.rest
+    }
+
     /// The next field: its number and value.
     ///
     /// # Errors

@@ -71,8 +71,8 @@ fn read(builder: &mut Builder<'_>, pieces: Vec<Piece<'_>>, strict: bool) -> Resu
     }
     files.sort_by(|a, b| a.0.cmp(&b.0));
     for (name, input) in files {
-        let mut source =
-            Source::of(&mut MAGIC.chain(input), builder.scratch.as_ref()).map_err(|error| failed(&name, &error))?;
+        let mut source = Source::of(&mut MAGIC.chain(input), builder.spill.as_ref().map(|spill| &spill.scratch))
+            .map_err(|error| failed(&name, &error))?;
         builder.file = name.as_str().into();
         one_file(builder, &mut source, blocks.get(folder(&name)), strict)?;
     }

@@ -1,4 +1,4 @@
-//! `SkyWalking`: segments as agents report them (`/v3/segments`, `/v3/segment`), and what a query of a trace answers.
+//! `SkyWalking`: segments as agents report them (`/v3/segments`, `/v3/segment`), in JSON and in [`protobuf`], and what a query of a trace answers.
 //!
 //! | what | segments | answers |
 //! |---|---|---|
@@ -10,33 +10,54 @@
 //!
 //! Enums are names or numbers. Further references, and those to other traces, are links: a batch of messages. Times are milliseconds.
 
+mod protobuf;
+
+use std::io::{BufRead, BufReader, Read};
 use std::sync::Arc;
 
 use serde_json::Value;
 
 use crate::codes;
+use crate::read::failed;
 use crate::retained::Status;
 use crate::spans::attributes::Meaning;
 use crate::spans::builder::Builder;
+use crate::spans::formats::protobuf::cut_off;
 use crate::spans::formats::records::{Documents, Record, Records, scalar, tell};
 use crate::spans::formats::{Content, SpanFormat};
 use crate::spans::ids::SpanId;
 use crate::spans::input;
 use crate::spans::json::Shape;
 use crate::spans::model::{Link, Span, SpanKind};
-use dyelog_diagnostic::{Diagnostic, Place};
+use dyelog_diagnostic::{Diagnostic, Diagnostics, Place};
 
 /// The format.
 pub(super) const FORMAT: SpanFormat = SpanFormat {
     format: crate::Format::SkyWalking,
     title: "SkyWalking",
-    content: &[Content::Json],
-    detect: |_, head| {
+    content: &[Content::Json, Content::Binary],
+    detect: |content, head| {
+        if content == Content::Binary {
+            return protobuf::Framing::of(head.bytes).is_some();
+        }
         head.has_any(&["traceSegmentId", "parentTraceSegmentId"]) || head.has(&["segmentId", "spanId", "serviceCode"])
     },
-    read: |builder, input, strict| input::documents::<Documents<SkyWalking>>(builder, input, strict).map(drop),
+    read,
     together: None,
 };
+
+fn read(builder: &mut Builder<'_>, input: &mut dyn Read, strict: bool) -> Result<(), Diagnostics> {
+    let mut input = BufReader::with_capacity(64 << 10, input);
+    let head = input.fill_buf().map_err(|error| failed(&builder.file, &error))?;
+    let Some(framing) = protobuf::Framing::of(head) else {
+        return input::documents::<Documents<SkyWalking>>(builder, &mut input, strict).map(drop);
+    };
+    let read = protobuf::segments(&mut input, framing, |segment| {
+        SkyWalking.record(builder, Record(&segment));
+        builder.hand_on();
+    });
+    cut_off(builder, "protobuf", read, strict)
+}
 
 /// What the records mean.
 #[derive(Default)]
