@@ -78,7 +78,7 @@ fn compare(seed: u64) -> Option<usize> {
     let size = 10 + random.below(14);
     let toeg = Toeg::build(generator.operation("1", size).operation).expect("it is sound");
     let chosen: Vec<_> = (0..random.below(4)).map(|_| CONDITIONS[random.below(CONDITIONS.len())]).collect();
-    let conditions: String = chosen.iter().map(|(text, _)| format!(", {text}")).collect();
+    let conditions: String = chosen.iter().flat_map(|(text, _)| [", ", text]).collect();
     let long = if longest { "longest" } else { "" };
     let text = format!(
         "template two {{ order 1 {long} match {{
@@ -166,9 +166,8 @@ fn sequences_exclude_each_other() {
         let text = format!(
             "template two {{ order 1 match {{ e1 = _ [j, k, m[1]-1 | a, v] {inside} }} where {{ {conditions} }} }}"
         );
-        rules(&text)
-            .map(|_| Vec::new())
-            .unwrap_or_else(|found| errors(&found).iter().map(|one| one[..4].to_owned()).collect())
+        let found = rules(&text).err().unwrap_or_default();
+        errors(&found).iter().map(|one| one[..4].to_owned()).collect::<Vec<_>>()
     };
     let first = "repeat x in 1..n min 1 { g[x] = _ [j, k, m[x] | t[x], y[x]] }";
     let second = "repeat z in 1..o min 1 { h[z] = _ [j, k, p[z] | u[z], w[z]] } last = _ [j, k, p[o+1] | b, c]";
