@@ -536,6 +536,19 @@ fn optional_nodes_may_be_missing() {
     assert_eq!(matched("miss", "v > 9"), (0, 2));
 }
 
+/// Entries that are numbered from below zero, or far off, take no memory and end nothing.
+#[test]
+fn entries_are_numbered_within_bounds() {
+    let multicast = dyelog::tlc::rules::shipped_text("ext/multicast.dl").expect("it is shipped");
+    let made = "S[x] := newEntry(A, u[x])\n";
+    let numbered = |index: &str| multicast.replace(made, &format!("{made}T[{index}] := newEntry(A, u[x])\n"));
+    assert_eq!(codes_of(&numbered("x+1000000000000")), ["R057"]);
+    for index in ["x+1000", "x-1", "x-2", "x-1000"] {
+        let reduction = reduced_by(&bundled("multicast.angio"), &numbered(index));
+        assert!(templates(&reduction).contains(&"multicast"), "{index}");
+    }
+}
+
 /// What cannot mean anything with alternatives is refused.
 #[test]
 fn alternatives_are_checked() {

@@ -330,8 +330,9 @@ impl<'a> Commit<'a> {
         }
         let task = task.map_or(own, |task| TaskId(self.value(task, this) as u32));
         self.outcome.entries.push(Entry { task: Some(task), interaction, service, accepted_at });
-        if let Some(cell) = cell {
-            let place = this.position(cell.position) as usize;
+        if let Some(cell) = cell
+            && let Ok(place) = usize::try_from(this.position(cell.position))
+        {
             let cells = &mut self.cells[cell.variable as usize];
             if cells.len() <= place {
                 cells.resize(place + 1, UNKNOWN);

@@ -8,11 +8,19 @@ use crate::pattern::{At, Node, Solved};
 use crate::plan::{Field, ModelValue, Position, Value};
 use dyelog_datalog::ast::{Index, Span, Spanned, Term};
 
+/// The most that an index adds to its variable, or takes away. What a template makes is kept by position: one far off would take memory.
+const FARTHEST: u64 = 1024;
+
 impl Compiler<'_, '_, '_> {
     /// Which of a sequence an index names.
     pub(super) fn position(&mut self, index: Option<&Index>, span: Span) -> Option<Position> {
         match index {
             None => Some(Position::At(0)),
+            Some(Index { offset, .. }) if offset.unsigned_abs() > FARTHEST => {
+                let message = format!("an index adds or takes away at most {FARTHEST} here");
+                self.findings.error(codes::INDEX, span, message);
+                None
+            }
             Some(Index { variable: None, offset }) => Some(Position::At(*offset)),
             Some(Index { variable: Some(name), offset })
                 if self.running.as_ref().is_some_and(|(running, _)| running == name) =>
