@@ -485,7 +485,10 @@ impl<'a> Run<'_, 'a> {
     fn apart(&self, slots: &[Slot]) -> bool {
         let fixed = slots.iter().map(|slot| self.found.slot(*slot));
         let mut nodes: Vec<NodeId> = fixed.chain(self.found.rounds.iter().copied()).collect();
-        let Some(left) = self.matcher.budget.get().checked_sub(nodes.len() as u64) else { return false };
+        let Some(left) = self.matcher.budget.get().checked_sub(nodes.len() as u64) else {
+            self.matcher.budget.set(0);
+            return false;
+        };
         self.matcher.budget.set(left);
         nodes.sort_unstable();
         nodes.windows(2).all(|two| two[0] != two[1])

@@ -438,6 +438,12 @@ impl Scope {
             Term::Wildcard => Solved::Wildcard,
             Term::Integer(value) => Solved::Integer(*value),
             Term::Symbol(name) => Solved::Symbol(Arc::clone(name)),
+            Term::Variable(variable, _) if variable.index.is_none() && self.is_number_of_rounds(&variable.name) => {
+                let message = format!("`{}` is a number of rounds, and no field of a node", variable.name);
+                let finding = findings.error(codes::INDEX, term.span, message);
+                finding.hints.push("name the field with another variable and compare the two under `where`".to_owned());
+                Solved::Wildcard
+            }
             Term::Variable(variable, offset) => match self.key(variable) {
                 Some(key) if self.may_stand(&key, inside) => Solved::Variable(key, *offset),
                 key => {
@@ -458,6 +464,11 @@ impl Scope {
                 Solved::Wildcard
             }
         }
+    }
+
+    /// Whether a name is the index or the number of rounds of a sequence.
+    fn is_number_of_rounds(&self, name: &Arc<str>) -> bool {
+        self.sequences.iter().any(|sequence| [&sequence.index, &sequence.count].contains(&name))
     }
 
     /// Whether a variable with that index may stand in a node of that sequence, or outside.

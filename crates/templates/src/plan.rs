@@ -267,19 +267,17 @@ impl RoundCondition {
     /// sequence among the nodes of all its rounds in that order.
     pub fn places(&self, rounds: u32) -> impl Iterator<Item = (i64, usize, usize)> {
         let size = usize::from(self.size.max(1));
-        let (pair, backward, [least, most]) = (self.pair, self.backward, self.reach);
-        let rounds = rounds as usize;
-        let last = rounds.saturating_sub(usize::from(pair));
-        let place = move |round: usize| match (pair, backward) {
-            (false, false) => (round + 1, round, round),
-            (false, true) => (rounds - round, round, round),
-            (true, false) => (round + 1, round, round + 1),
-            (true, true) => (rounds - round - 1, round + 1, round),
+        let (pair, backward, [least, most]) = (i64::from(self.pair), self.backward, self.reach);
+        let rounds = i64::from(rounds);
+        let low = 1i64.saturating_sub(least).max(1);
+        let high = rounds.saturating_sub(most).min(rounds - pair);
+        let place = move |step: i64| {
+            let number = if backward { high - step } else { low + step };
+            let (here, next) =
+                if backward { (rounds - number, rounds - number - pair) } else { (number - 1, number - 1 + pair) };
+            (number, here as usize * size, next as usize * size)
         };
-        let asked =
-            move |number: i64| number.saturating_add(least) >= 1 && number.saturating_add(most) <= rounds as i64;
-        let all = (0..last).map(place).map(move |(number, here, next)| (number as i64, here * size, next * size));
-        all.filter(move |(number, ..)| asked(*number))
+        (0..high.saturating_sub(low).saturating_add(1)).map(place)
     }
 }
 

@@ -139,24 +139,31 @@ fn forks(joins: [u32; 3]) -> String {
 /// A forks three threads and waits for them in another order: the second sequence names the threads of the first.
 #[test]
 fn a_later_sequence_names_rounds_of_an_earlier_one() {
-    let of = |order: &str| {
+    let of = |order: &str, end: &str| {
         let text = format!(
             "template all {{ order 1 match {{
                e1 = Ac [j, k, m[1]-1 | a, v]
                repeat x in 1..n min 1 {{ f[x] = Fk(q[x]) [j, k, m[x] | a, y[x]] }}
                repeat z in 1..o min 1 {{ g[z] = Jn({order}) [j, k, p[z] | a, w[z]] }}
-               last = Ac [j, k, p[o+1] | a, u]
+               last = Ac [j, k, p[o+1] | a, {end}]
              }} where {{ m[x+1] == m[x]+1, p[z+1] == p[z]+1, p[1] == m[n+1], o = n }} }}"
         );
         rules(&text).unwrap_or_else(|found| panic!("{:?}", errors(&found)))
     };
     let places = |order: &str, joins: [u32; 3]| {
         let (names, toeg) = operation(&forks(joins));
-        walks(&of(order), &names, &toeg).into_iter().map(|(node, [n, o, ..])| (node, n, o)).collect::<Vec<_>>()
+        let of = |end: &str| -> Vec<_> {
+            walks(&of(order, end), &names, &toeg).into_iter().map(|(node, [n, o, ..])| (node, n, o)).collect()
+        };
+        // The end of the second sequence may be known before: it is walked from its begin all the same.
+        let found = of("u");
+        assert_eq!(of("v+7"), found, "{order}, {joins:?}");
+        found
     };
     assert_eq!(places("q[z]", [2, 3, 4]), [(1, 3, 3)]);
     assert_eq!(places("q[z]", [3, 2, 4]), []);
     assert_eq!(places("r[z]", [3, 2, 4]), [(1, 3, 3)]);
+    assert_eq!(places("q[1]", [3, 2, 4]), []);
 }
 
 /// What two sequences of a template cannot be.
@@ -180,6 +187,17 @@ fn sequences_exclude_each_other() {
     assert_eq!(with(first, second, ", y[x] > w[x]"), ["R057"]);
     assert_eq!(with(first, second, ", y[o] > 1"), ["R057"]);
     assert_eq!(codes(&format!("{first} {second}"), "m[x+1] == m[x]+1, p[z+1] == p[z]+1"), ["R050"]);
+    // Only a node of the round after says it: that of the round itself is not known.
+    assert_eq!(with(&first.replace("t[x]", "t[x+1]"), &second.replace("u[z]", "t[z]"), ""), ["R050"]);
+    // A number of rounds is neither a field nor a name.
+    assert_eq!(with(&first.replace("y[x]", "x+2"), second, ""), ["R057"]);
+    assert_eq!(with(first, &second.replace("| b, c", "| b, n"), ""), ["R057"]);
+    assert_eq!(with(first, second, ", x = \"B\""), ["R022"]);
+    assert_eq!(with(first, second, ", n = \"B\""), ["R022"]);
+    // The last sequence may have no round, whatever is said of the first.
+    let none = second.replace("min 1", "min 0");
+    assert!(with(first, &none, ", some x { y[x] > 2 }, w[z] > 5, w[z] < 3").is_empty());
+    assert_eq!(with(first, second, ", w[z] > 5, w[z] < 3"), ["R084"]);
 }
 
 const GATHER: &str = "/// A forks requests, and waits for all of them in the order in which they were made.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use axum::body::Body;
 use bytes::{Bytes, BytesMut};
-use flate2::read::MultiGzDecoder;
+use flate2::bufread::GzDecoder;
 use http_body_util::BodyExt as _;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
@@ -21,6 +21,8 @@ const UNIT: usize = 16 << 10;
 const UNPACKERS: usize = 2;
 /// How many times as large as packed a body is taken to become, before it is seen.
 const TYPICAL: usize = 32;
+/// Of how many parts a packed body may be, however small they are: each takes time, and one without content adds nothing that is counted.
+const PARTS: usize = 1024;
 /// How much is read of a body that is too large, before the answer.
 const DISCARDED: usize = 64 << 20;
 /// How long a body may take.
@@ -109,31 +111,42 @@ async fn all(body: &mut Body, share: &mut Share) -> Result<Bytes, Refusal> {
 /// Unpacks gzip.
 pub async fn unpacked(packed: Bytes, mut share: Share) -> Result<(Bytes, Share), Refusal> {
     let stops = || Refusal::Busy("the server stops".to_owned());
-    let turn = Arc::clone(&share.budget.unpackers).acquire_owned().await.map_err(|_| stops())?;
+    let turn = timeout(PATIENCE, Arc::clone(&share.budget.unpackers).acquire_owned());
+    let busy = |_| Refusal::Busy("too many requests are in work".to_owned());
+    let turn = turn.await.map_err(busy)?.map_err(|_| stops())?;
     let unpack = move || {
         let _turn = turn;
         let expected = expected(&packed);
         share.grow(expected)?;
-        let mut input = MultiGzDecoder::new(&packed[..]);
         let (mut bytes, mut chunk) = (Vec::with_capacity(expected), vec![0; UNIT]);
-        loop {
-            let read = input
-                .read(&mut chunk)
-                .map_err(|error| Refusal::Malformed(format!("the body cannot be unpacked: {error}")))?;
-            if read == 0 {
-                return Ok((Bytes::from(bytes), share));
+        let (mut rest, mut parts) = (&packed[..], 0);
+        while parts == 0 || !rest.is_empty() {
+            parts += 1;
+            if parts > PARTS {
+                return Err(Refusal::Malformed(format!("the body has more than {PARTS} parts")));
             }
-            if bytes.len() + read > LARGEST {
-                return Err(Refusal::TooLarge);
+            let mut input = GzDecoder::new(rest);
+            loop {
+                let read = input
+                    .read(&mut chunk)
+                    .map_err(|error| Refusal::Malformed(format!("the body cannot be unpacked: {error}")))?;
+                if read == 0 {
+                    break;
+                }
+                if bytes.len() + read > LARGEST {
+                    return Err(Refusal::TooLarge);
+                }
+                // What is reserved counts, not what is used of it.
+                if bytes.capacity() - bytes.len() < read {
+                    let more = read.max(bytes.capacity() / 2);
+                    share.grow(more)?;
+                    bytes.reserve_exact(more);
+                }
+                bytes.extend_from_slice(&chunk[..read]);
             }
-            // What is reserved counts, not what is used of it.
-            if bytes.capacity() - bytes.len() < read {
-                let more = read.max(bytes.capacity() / 2);
-                share.grow(more)?;
-                bytes.reserve_exact(more);
-            }
-            bytes.extend(&chunk[..read]);
+            rest = input.into_inner();
         }
+        Ok((Bytes::from(bytes), share))
     };
     tokio::task::spawn_blocking(unpack).await.map_err(|_| stops())?
 }

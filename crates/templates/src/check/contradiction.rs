@@ -119,8 +119,15 @@ impl<'t> Asked<'t> {
             !further(&condition.value)
                 && (!speaks(&condition.value, At::Next) || has_next(&condition.value, scope, pattern))
         });
-        if pattern.rounds.last().is_none_or(|round| round.min == 0) && asked.some.is_empty() {
-            asked.every.clear();
+        match pattern.rounds.last() {
+            None if asked.some.is_empty() => asked.every.clear(),
+            Some(last) if last.min == 0 => {
+                let of_last = |condition: &Spanned<Condition>| is_of(&condition.value, scope, last.number);
+                if !asked.some.iter().flatten().any(|condition| of_last(condition)) {
+                    asked.every.retain(|condition| !of_last(condition));
+                }
+            }
+            _ => {}
         }
         asked
     }
@@ -146,6 +153,15 @@ fn keys<'c>(condition: &'c Condition, scope: &'c Scope) -> impl Iterator<Item = 
     condition_terms(condition).into_iter().filter_map(|term| match &term.value {
         Term::Variable(variable, _) => scope.key(variable).map(|key| key.1),
         _ => None,
+    })
+}
+
+/// Whether a condition speaks of a round of a sequence that is at hand.
+fn is_of(condition: &Condition, scope: &Scope, sequence: usize) -> bool {
+    condition_terms(condition).into_iter().any(|term| {
+        let Term::Variable(variable, _) = &term.value else { return false };
+        let index = variable.index.is_none() && scope.with_index(&variable.name) == Some(sequence);
+        index || scope.key(variable).is_some_and(|key| scope.at_hand(&key) == Some(sequence))
     })
 }
 

@@ -480,8 +480,9 @@ impl Run<'_, '_> {
             TemplateStep::Apart(slots) => {
                 let fixed = slots.iter().map(|slot| self.slot(*slot));
                 let mut nodes: Vec<NodeId> = fixed.chain(self.attempt.rounds.iter().copied()).collect();
-                let budget = self.trial.budget.get().checked_sub(nodes.len() as u64).ok_or(Why::Budget)?;
-                self.trial.budget.set(budget);
+                let left = self.trial.budget.get().checked_sub(nodes.len() as u64);
+                self.trial.budget.set(left.unwrap_or(0));
+                left.ok_or(Why::Budget)?;
                 nodes.sort_unstable();
                 match nodes.windows(2).find(|two| two[0] == two[1]) {
                     Some(two) => Err(Why::OneNode(two[0])),

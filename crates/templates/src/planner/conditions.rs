@@ -567,12 +567,12 @@ pub(super) fn check_bodies(planner: &Planner<'_>, findings: &mut Findings<'_>) {
 /// Conditions on some round that a template may have: a bit each.
 const MOST_SOME: usize = u64::BITS as usize;
 
-/// Whether arithmetic has a wildcard in it.
 /// Whether a condition calculates with a fraction, which rules do and steps of a plan do not.
 fn has_fraction(literal: &Spanned<Condition>) -> bool {
     condition_terms(&literal.value).iter().any(|term| matches!(term.value, Term::Float(_)))
 }
 
+/// Whether arithmetic has a wildcard in it.
 fn has_wildcard(term: &Spanned<Term>) -> bool {
     match &term.value {
         Term::Wildcard => true,

@@ -255,7 +255,10 @@ impl Planner<'_> {
                     ends("1"),
                     ends(&format!("{n}+1"))
                 ),
-                "let the node before the sequence, or the one after it, name what its rounds are linked by".to_owned(),
+                format!(
+                    "let the node before the sequence, or the one after it, name what its rounds are linked by, or say it under `where`, such as `{}[1] = …`",
+                    linked[0]
+                ),
             )
         } else {
             let known = if known(At::After) { format!("{x}+1") } else { x.to_string() };
@@ -354,6 +357,7 @@ impl Planner<'_> {
 
     fn new_slot(&mut self, name: &Arc<str>) -> Slot {
         self.route.slot_names.push(Arc::clone(name));
-        self.route.slot_names.len() as Slot - 1
+        // That there are too many is told elsewhere; the last one means that a node is not reached.
+        Slot::try_from(self.route.slot_names.len() - 1).unwrap_or(Slot::MAX - 1)
     }
 }

@@ -106,7 +106,7 @@ impl<'t> Planner<'t> {
             {
                 self.route.types.insert(key.clone(), field);
             }
-            self.route.sites.insert(key, plus(value, -offset));
+            self.route.sites.insert(key, plus(value, offset.saturating_neg()));
         }
     }
 
@@ -121,6 +121,29 @@ impl<'t> Planner<'t> {
                 self.route.types.insert(key.clone(), field);
             }
         }
+    }
+
+    /// Finds what a round's nodes say of ends of sequences and of rounds of earlier ones; whether all of it is known. A walk from the end does not
+    /// know the numbers of its rounds.
+    fn of_earlier(&mut self, round: &Round, backward: bool) -> bool {
+        if !backward {
+            self.across(round);
+        }
+        for (_, term) in round.nodes.iter().flat_map(Node::terms) {
+            let Solved::Variable(key @ (_, at), _) = term else { continue };
+            if self.route.sites.contains_key(key) {
+                continue;
+            }
+            let site = match at {
+                At::First | At::Last | At::After => self.locate_at_end(key),
+                At::Across(..) => None,
+                _ => continue,
+            };
+            let Some(site) = site else { return false };
+            let value = self.resolve(site);
+            self.route.sites.insert(key.clone(), value);
+        }
+        true
     }
 
     /// Plans a repetition: backward if its end is known, else forward.
@@ -161,10 +184,7 @@ impl<'t> Planner<'t> {
                     self.route.types.insert(unknown, field);
                 }
             }
-            if !backward {
-                self.across(round);
-            }
-            let reached = self.reach_round(round);
+            let reached = self.of_earlier(round, backward) && self.reach_round(round);
             if reached {
                 self.same_in_all(&known_before);
                 self.conditions(findings, Stage::Round);
@@ -186,7 +206,8 @@ impl<'t> Planner<'t> {
                     nodes: self.route.round_slots[own].to_vec(),
                     longest: self.template.longest,
                     carried_before: carried_before as u8,
-                    noted: (noted.0..self.seen).fold(0, |bits, number| bits | 1 << number),
+                    noted: (noted.0..self.seen)
+                        .fold(0, |bits, number| bits | 1u64.checked_shl(number.into()).unwrap_or(0)),
                     tail: Vec::new(),
                     tail_of_none: None,
                 });

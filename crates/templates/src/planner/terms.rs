@@ -12,12 +12,12 @@ pub(super) fn is_first(node: &Node) -> bool {
 
 pub(super) fn plus(site: Value, offset: i64) -> Value {
     match site {
-        Value::Field(slot, field, own) => Value::Field(slot, field, own + offset),
-        Value::Carry(number, own) => Value::Carry(number, own + offset),
-        Value::Integer(value) => Value::Integer(value + offset),
+        Value::Field(slot, field, own) => Value::Field(slot, field, own.saturating_add(offset)),
+        Value::Carry(number, own) => Value::Carry(number, own.saturating_add(offset)),
+        Value::Integer(value) => Value::Integer(value.saturating_add(offset)),
         Value::Symbol(symbol) => Value::Symbol(symbol),
-        Value::Count(sequence, own) => Value::Count(sequence, own + offset),
-        Value::Running(own) => Value::Running(own + offset),
+        Value::Count(sequence, own) => Value::Count(sequence, own.saturating_add(offset)),
+        Value::Running(own) => Value::Running(own.saturating_add(offset)),
     }
 }
 

@@ -297,6 +297,17 @@ impl<'t> Meanings<'t> {
     /// Whether each name of a condition can mean something; says so where one cannot.
     fn names_are_known(&self, condition: &Condition, findings: &mut Findings<'_>) -> bool {
         let mut good = true;
+        if let Condition::Compare(left, _, right) = condition {
+            for (one, other) in [(left, right), (right, left)] {
+                if let (Term::Variable(variable, _), Term::Symbol(_)) = (&one.value, &other.value)
+                    && matches!(self.of_variable(variable), Meaning::Count(_) | Meaning::Index(_))
+                {
+                    let message = format!("`{}` is a number, and is compared with a name", variable.name);
+                    findings.error(dyelog_datalog::codes::TYPE, other.span, message);
+                    good = false;
+                }
+            }
+        }
         for term in condition_terms(condition) {
             let Term::Variable(variable, _) = &term.value else { continue };
             if let Condition::NotStarts { .. } = condition
