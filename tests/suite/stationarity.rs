@@ -159,7 +159,7 @@ fn the_steady_part_is_modelled() {
         let operations: u64 = steady.scenarios.values().map(|total| total.operations).sum();
         assert!((2900..=3200).contains(&operations), "{operations}");
         // What they take as a whole they name.
-        let (settings, _) = Configuration::parse("c.toml", "recording = \"all\"").expect("it is sound");
+        let (settings, _) = Configuration::parse(&"c.toml".into(), "recording = \"all\"").expect("it is sound");
         let mut told: Vec<Diagnostic> = Vec::new();
         let whole = pipeline::steady_submodel(&file, &Options::default(), &settings, &mut told)
             .unwrap_or_else(|found| panic!("{found}"));
