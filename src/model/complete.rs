@@ -77,8 +77,9 @@ pub fn complete_as_traced(
     let doubt = fragments::doubt(&lost, &parts, busiest);
     let totals = parts.customers.iter().map(|own| &own.scenario_total);
     let by_queues = chance::queues(&built.model, &built.origins, busiest, totals);
+    // Errors are logarithms of factors, the doubt is a part.
     for (scenario, queues) in built.origins.scenarios.iter_mut().zip(by_queues) {
-        scenario.response_error = scenario.response_error.map(|error| error.max(queues).hypot(doubt));
+        scenario.response_error = scenario.response_error.map(|error| error.max(queues).hypot(doubt.ln_1p()));
     }
     for customer in parts.customers.iter().filter(|customer| customer.members.is_empty()) {
         findings.extend(clocks::finding(&customer.scenario, &customer.scenario_total));

@@ -90,15 +90,27 @@ fn stall(scenario: &str, total: &ScenarioTotal) -> Option<Diagnostic> {
     let means: Vec<(f64, f64)> =
         cells.iter().map(|cell| (cell.response.count as f64, cell.response.sum.as_f64())).collect();
     let (count, mean) = mean_of(&means)?;
+    let sum = |cells: &[(f64, f64)]| cells.iter().fold(0.0, |sum, own| sum + own.1);
+    let number = |cell: &Stretch| cell.first >> total.starts.shift();
+    let time_of = |cells: &[Stretch]| number(&cells[cells.len() - 1]).abs_diff(number(&cells[0])).saturating_add(1);
     let mut worst: Option<(f64, Range<usize>, f64)> = None;
     for length in 1..=cells.len() / SHORT {
         for (at, window) in means.windows(length).enumerate() {
             let Some((own, slow)) = mean_of(window).filter(|(own, _)| *own >= SEVERAL && *own < count) else {
                 continue;
             };
-            let rest = (count * mean - own * slow) / (count - own);
+            // Where nothing was recorded, windows are longer than they have cells.
+            if time_of(&cells[at..at + length]).saturating_mul(SHORT as u64) > time_of(cells) {
+                continue;
+            }
+            // Of sums, which are equal where all others take no time.
+            let rest = (sum(&means) - sum(window)) / (count - own);
             let makes = 1.0 - rest / mean;
-            if makes > MATTERS && slow > TIMES * rest && worst.as_ref().is_none_or(|(most, ..)| makes > *most) {
+            if makes > MATTERS
+                && rest > 0.0
+                && slow > TIMES * rest
+                && worst.as_ref().is_none_or(|(most, ..)| makes > *most)
+            {
                 worst = Some((makes, at..at + length, slow / rest));
             }
         }

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
+use crate::diagnostic::names::Name;
 use crate::diagnostic::{Diagnostic, Diagnostics, Place, Severity};
 use crate::lqn::saved::Kept;
-use crate::lqn::submodel::{EntryMerge, SubModel};
+use crate::lqn::submodel::{EntryMerge, ScenarioTotal, SubModel};
 use crate::lqn::{self, EntryId, Language, Loaded, Model, Multiplicity, Places, lint, saved};
 use crate::model::parameter::Subject;
 use crate::model::requests;
-use crate::model::stationarity::{SteadyPart, steady_part};
+use crate::model::stationarity::{self, SteadyPart, steady_part};
 use crate::model::utilisation::{self, Metrics};
 use crate::model::{Configuration, Explained, Origins};
 use crate::pipeline::codes;
@@ -111,7 +112,7 @@ pub fn model(
     let (configuration, _) = configuration(config, listener)?;
     let options = &grouped(options, &configuration)?;
     let reduced = match submodel_or_model(inputs, options, listener)? {
-        Found::SubModel(reduced) => steady(*reduced, inputs, options, &configuration, listener)?,
+        Found::SubModel(reduced) => steady(*reduced, inputs, options, &configuration, listener)?.0,
         Found::Model(file, whole) => {
             only_a_model(&file, config, options)?;
             let Loaded { model, places, findings } = model_file(&file, whole, listener)?;
@@ -191,25 +192,26 @@ pub fn grouped<'r>(options: &Options<'r>, configuration: &Configuration) -> Resu
     Ok(options)
 }
 
-/// The steady part of what was recorded, where all of it is not, and operations can be told apart; tells what changes.
+/// The steady part of what was recorded, where all of it is not, and operations can be told apart; tells what changes. Also whether it is a part.
 fn steady(
     reduced: Reduced,
     inputs: &[Input],
     options: &Options,
     configuration: &Configuration,
     listener: &mut dyn Listener,
-) -> Result<Reduced, Diagnostics> {
+) -> Result<(Reduced, bool), Diagnostics> {
     // What can be read once has been read.
     let again = reduced.is_open && inputs.iter().all(|input| input.length().is_some());
     if configuration.all_of_recording || !again {
-        return Ok(reduced);
+        return Ok((reduced, false));
     }
-    let Some(SteadyPart { starts, findings }) = steady_part(&reduced.reduction.submodel) else { return Ok(reduced) };
+    let part = steady_part(&reduced.reduction.submodel);
+    let Some(SteadyPart { starts, findings }) = part else { return Ok((reduced, false)) };
     let options = Options { within: Some(starts), ..options.clone() };
     // What there is to say about the inputs was said.
-    let Found::SubModel(part) = submodel_or_model(inputs, &options, &mut ())? else { return Ok(reduced) };
+    let Found::SubModel(part) = submodel_or_model(inputs, &options, &mut ())? else { return Ok((reduced, false)) };
     listener.findings(&findings);
-    Ok(Reduced { reading: reduced.reading, ..*part })
+    Ok((Reduced { reading: reduced.reading, ..*part }, true))
 }
 
 /// What questions are about, each of them a model file or traces; the configuration is that of all traces.
@@ -232,7 +234,7 @@ pub fn subjects(
                 Questioned { subject: Subject::of_model(model), places: Some(places) }
             }
             Found::SubModel(reduced) => {
-                let mut sub = steady(*reduced, files, options, &settings, listener)?.reduction.submodel;
+                let mut sub = steady(*reduced, files, options, &settings, listener)?.0.reduction.submodel;
                 // A task of the native format is one sequential flow of control.
                 let sequential = !sub.concurrent;
                 let own = measured(&options.utilisation, &mut sub, settings.clone(), listener)?;
@@ -318,7 +320,7 @@ pub enum Given {
 pub fn given(files: &[Input], options: &Options, listener: &mut dyn Listener) -> Result<Given, Diagnostics> {
     Ok(match submodel_or_model(files, options, listener)? {
         Found::SubModel(reduced) => {
-            let reduced = steady(*reduced, files, options, &Configuration::default(), listener)?;
+            let (reduced, _) = steady(*reduced, files, options, &Configuration::default(), listener)?;
             Given::SubModel(Box::new(reduced.reduction.submodel))
         }
         Found::Model(file, whole) => Given::Model(Box::new(model_file(&file, whole, listener)?.model)),
@@ -380,7 +382,15 @@ pub fn steady_submodel(
 ) -> Result<SubModel, Diagnostics> {
     let options = &grouped(options, configuration)?;
     let reduced = no_model(files, options, listener)?;
-    Ok(steady(reduced, files, options, configuration, listener)?.reduction.submodel)
+    let (reduced, is_part) = steady(reduced, files, options, configuration, listener)?;
+    let sub = reduced.reduction.submodel;
+    if !is_part {
+        let finding = |(name, total): (&Name, &ScenarioTotal)| stationarity::finding(sub.names.text(*name), total);
+        let mut findings: Vec<Diagnostic> = sub.scenarios.iter().filter_map(finding).collect();
+        findings.sort_by(|left, right| left.message.cmp(&right.message));
+        tell(&findings, listener);
+    }
+    Ok(sub)
 }
 
 fn no_model(files: &[Input], options: &Options, listener: &mut dyn Listener) -> Result<Reduced, Diagnostics> {

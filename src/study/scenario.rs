@@ -153,7 +153,7 @@ pub fn few_operations(origins: &Origins) -> Option<Diagnostic> {
         }
     }
     let assumed = format!(
-        "fewer than {FEW} do not tell how times and numbers of calls vary: solvers take exponential times and geometric numbers"
+        "what was seen fewer than {FEW} times is taken as exponential in time, and its calls as geometric in number"
     );
     Some(finding.with_note(assumed).with_hint("record more operations"))
 }

@@ -87,6 +87,36 @@ fn a_short_pause_is_told() {
     assert!(pause.message.contains("which makes 1"), "{}", pause.message);
 }
 
+/// What lies on both sides of a time in which nothing was recorded is no short stretch, however few cells it has.
+#[test]
+fn a_stretch_is_short_in_time() {
+    let mut stays = station(9, 4, 0.3, 4000);
+    for stay in &mut stays[1960..2040] {
+        stay.1 = stay.0 + 10.0 * (stay.1 - stay.0);
+    }
+    let gap = 0.4 * stays[3999].0;
+    for stay in &mut stays[2000..] {
+        *stay = (stay.0 + gap, stay.1 + gap);
+    }
+    for pause in found(&stays) {
+        assert_eq!(pause.severity, Severity::Warning, "{}", pause.message);
+    }
+}
+
+/// Nothing is so many times as slow as what takes no time: a part of the stretch is held to the rest of it.
+#[test]
+fn stretches_beside_responses_of_zero_have_finite_times() {
+    let mut stays = station(9, 4, 0.3, 4000);
+    for (number, stay) in stays.iter_mut().enumerate() {
+        stay.1 = stay.0 + if (2000..2080).contains(&number) { 0.2 } else { 0.0 };
+    }
+    for pause in found(&stays) {
+        let times = pause.message.split(" responds ").nth(1).and_then(|rest| rest.split(' ').next());
+        let times: f64 = times.and_then(|times| times.parse().ok()).expect("it tells how many times");
+        assert!(times < 1000.0, "{}", pause.message);
+    }
+}
+
 /// The demand, the rate and the operations of the model of these requests, and what there was to say of steadiness.
 fn modelled(inputs: &[Input], configuration: &str) -> (f64, f64, u64, Vec<Diagnostic>) {
     let config = Input::new("c.toml", configuration);
@@ -132,6 +162,13 @@ fn the_steady_part_is_modelled() {
             .unwrap_or_else(|found| panic!("{found}"));
         let operations: u64 = steady.scenarios.values().map(|total| total.operations).sum();
         assert!((2900..=3200).contains(&operations), "{operations}");
+        // What they take as a whole they name.
+        let (settings, _) = Configuration::parse(&"c.toml".into(), "recording = \"all\"").expect("it is sound");
+        let mut told: Vec<Diagnostic> = Vec::new();
+        let whole = pipeline::steady_submodel(&file, &Options::default(), &settings, &mut told)
+            .unwrap_or_else(|found| panic!("{found}"));
+        assert_eq!(whole.scenarios.values().map(|total| total.operations).sum::<u64>(), 4000);
+        assert!(told.iter().any(|finding| finding.code.0 == "M051"), "{told:?}");
     }
 }
 

@@ -513,6 +513,8 @@ fn build_forest(mut work: Work<'_>, moved: FxHashMap<u32, i64>) -> Forest {
             circles.push(root);
         }
     }
+    // In the order of batches, so that those that are named do not depend on their size.
+    circles.sort_unstable_by_key(|root| position[*root as usize]);
     for root in circles {
         work.parent[root as usize] = NOBODY;
         work.count("circle of parents", root, |place| {

@@ -179,7 +179,7 @@ fn a_binary_log_is_what_its_text_is() {
     insta::assert_snapshot!("kieker_binary_good_part", trees(&[("kieker.map", map.as_bytes()), ("1.bin", &bytes)]));
 }
 
-/// What an operation waits for a lock is a call, in text and in binary; the lock's other records are counted.
+/// Records of locks are counted, in text and in binary; they change nothing else.
 #[test]
 fn locks() {
     let map = format!(

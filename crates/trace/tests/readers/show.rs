@@ -25,6 +25,22 @@ pub fn recorded_as(format: Format, input: &[u8]) -> String {
     }
 }
 
+/// The same of an input that gives a byte at a time.
+pub fn slowly(format: Format, input: &[u8]) -> String {
+    struct Slow<'a>(&'a [u8]);
+    impl std::io::Read for Slow<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+            let one = buffer.len().min(1);
+            self.0.read(&mut buffer[..one])
+        }
+    }
+    let mut names = Names::new();
+    match spans::collect(format, "t", Slow(input), false, &mut names) {
+        Ok((spans, report)) => shown(&names, &spans, &report),
+        Err(reasons) => listed(&reasons),
+    }
+}
+
 /// Spans and what was odd about them.
 pub fn shown(names: &Names, spans: &Spans, report: &ReadReport) -> String {
     let epoch = spans.spans.iter().map(|span| span.start).min().unwrap_or_default();

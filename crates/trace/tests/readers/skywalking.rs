@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::show::{recorded, recorded_as};
+use super::show::{recorded, recorded_as, slowly};
 use super::suppliers::{bytes_field, number_field};
 
 #[test]
@@ -119,6 +119,17 @@ fn segments_in_protobuf() {
     assert_eq!(recorded(&delimited(&collection)), wanted, "a collection after its length");
     assert_eq!(recorded(&each), wanted, "collections after their lengths");
     assert_eq!(recorded(&one), recorded(json!([segments[0]]).to_string().as_bytes()), "one segment");
+    // Fields of segments one after another, without anything between them.
+    assert_eq!(recorded(&[one.clone(), other.clone()].concat()), wanted, "segments that follow each other");
+    let cut = recorded(&one[..one.len() - 20]);
+    assert!(cut.contains("message that cannot be read further") && cut.contains("`step 0`"), "{cut}");
+    // A pipe gives little at once.
+    for input in [&one, &collection, &delimited(&one), &delimited(&collection)] {
+        assert_eq!(slowly(dyelog_trace::Format::SkyWalking, input), recorded(input));
+    }
+    // Where the services come first nothing tells how segments lie, and it is no JSON, either.
+    let refused = recorded_as(dyelog_trace::Format::SkyWalking, &packed(&json!({"service": "web"})));
+    assert!(refused.contains("T120") && !refused.contains("JSON:"), "{refused}");
     // What comes before the end is used.
     for cut in [&collection[..collection.len() - 5], &each[..each.len() - 5]] {
         let found = recorded_as(dyelog_trace::Format::SkyWalking, cut);

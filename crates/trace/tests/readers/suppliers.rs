@@ -15,6 +15,18 @@ fn elastic_apm_from_agents() {
     insta::assert_snapshot!("elastic_sent", recorded(sent.as_bytes()));
 }
 
+/// One record stands for no more than ten thousand calls, by however many sums.
+#[test]
+fn sums_of_dropped_calls_have_a_bound() {
+    let sums = vec![r#"{"duration":{"count":4000,"sum":{"us":4000}}}"#; 200].join(",");
+    let sent = format!(
+        r#"{{"transaction":{{"trace_id":"a","id":"b","name":"n","type":"request","timestamp":1700000000000000,"duration":60,"dropped_spans_stats":[{sums}]}}}}"#
+    );
+    let found = recorded_as(dyelog_trace::Format::Elastic, sent.as_bytes());
+    assert_eq!(found.matches(" client ").count(), 8000);
+    assert!(found.contains("198 × sum of too many dropped calls"), "{}", &found[found.len().saturating_sub(500)..]);
+}
+
 #[test]
 fn elastic_apm_as_stored() {
     let hits = r#"{"took":3,"timed_out":false,"_shards":{"total":1},"hits":{"total":{"value":3},"hits":[

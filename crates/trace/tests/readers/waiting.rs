@@ -118,6 +118,22 @@ fn elastic_offsets() {
 }
 
 #[test]
+fn circles_of_parents() {
+    let spans = |trace: u64| {
+        let span = |id: u64, parent: u64| {
+            format!(
+                r#"{{"traceId":"{:016x}","id":"{id}","parentId":"{parent}","kind":"SERVER","name":"run","timestamp":{},"duration":900,"localEndpoint":{{"serviceName":"web"}}}}"#,
+                spread(trace),
+                begin(trace)
+            )
+        };
+        [span(1, 2), span(2, 1)].join(",\n")
+    };
+    let counted = same_for_all_memory("circles", &format!("[{}]", halves(spans, spans).join(",\n")));
+    assert_eq!(counted.get("circle of parents"), Some(&TRACES));
+}
+
+#[test]
 fn x_ray_subsegments() {
     let id = |trace: u64| format!("1-{:08x}-{:024x}", 1_700_000_000_u64, spread(trace));
     let seconds = |micros: u64| format!("{}.{:06}", micros / 1_000_000, micros % 1_000_000);

@@ -229,13 +229,18 @@ impl Elastic {
             None => builder.finish(span, told.start, end),
         }
         let mut at = told.start.unwrap_or_default();
+        // As many as one composite span may stand for, whatever the number of sums.
+        let mut left = MOST_CALLS;
         for (number, stats) in told.dropped.iter().filter_map(Record::of).map(Fields).enumerate() {
             let count = stats.get("duration.count").and_then(|value| scalar(value).whole()).unwrap_or(0);
             let sum = stats.get("duration.sum.us").and_then(|value| time(value, 1_000)).unwrap_or(0);
-            if !(1..=MOST_CALLS).contains(&count) || sum < 0 {
-                builder.report.tally("sum of dropped calls without a count", 1);
+            if !(1..=left).contains(&count) || sum < 0 {
+                let reason =
+                    if count > left { "sum of too many dropped calls" } else { "sum of dropped calls without a count" };
+                builder.report.tally(reason, 1);
                 continue;
             }
+            left -= count;
             let peer = builder.names.intern(&stats.first(&[
                 "destination_service_resource",
                 "service_target_name",

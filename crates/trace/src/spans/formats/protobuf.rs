@@ -3,7 +3,7 @@
 use std::io::{self, BufRead, ErrorKind, Read};
 use std::sync::Arc;
 
-use super::otlp_proto::wire::Malformed;
+use super::otlp_proto::wire::{Malformed, Value};
 use crate::codes;
 use crate::read::failed;
 use crate::spans::builder::Builder;
@@ -11,22 +11,47 @@ use dyelog_diagnostic::{Diagnostic, Diagnostics, Place, Severity};
 
 /// A field of the outermost message; its bytes, where it has any.
 pub(super) fn field(input: &mut dyn BufRead) -> io::Result<Option<(u64, Vec<u8>)>> {
+    let mut body = Vec::new();
+    let number = value(input, &mut body)?.map(|(number, _)| number);
+    Ok(number.map(|number| (number, body)))
+}
+
+/// A field of the outermost message: its number and value, whose bytes lie in `body`.
+pub(super) fn value<'b>(input: &mut dyn BufRead, body: &'b mut Vec<u8>) -> io::Result<Option<(u64, Value<'b>)>> {
+    body.clear();
     if input.fill_buf()?.is_empty() {
         return Ok(None);
     }
     let key = number(input)?;
     let length = match key & 7 {
-        0 => number(input).map(|_| 0)?,
+        0 => return Ok(Some((key >> 3, Value::Varint(number(input)?)))),
         1 => 8,
         2 => number(input)?,
         5 => 4,
         _ => return Err(malformed(Malformed)),
     };
-    let mut body = Vec::new();
-    if input.take(length).read_to_end(&mut body)? as u64 != length {
+    if input.take(length).read_to_end(body)? as u64 != length {
         return Err(ErrorKind::UnexpectedEof.into());
     }
-    Ok(Some((key >> 3, body)))
+    Ok(Some((key >> 3, Value::Bytes(body))))
+}
+
+/// How an input begins: so much of it as formats are told by. One read of a pipe gives less.
+pub(super) fn beginning(file: &Arc<str>, input: &mut dyn Read) -> Result<Vec<u8>, Diagnostics> {
+    let mut head = Vec::new();
+    input.take(64 << 10).read_to_end(&mut head).map_err(|error| failed(file, &error))?;
+    Ok(head)
+}
+
+/// Refuses what begins neither like JSON nor like a binary form that is read.
+pub(super) fn json_or_refused(file: &Arc<str>, head: &[u8], title: &str, forms: &str) -> Result<(), Diagnostics> {
+    let text = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head).trim_ascii_start();
+    if matches!(text.first(), None | Some(b'{' | b'[')) {
+        return Ok(());
+    }
+    let place = Place::File { file: Arc::clone(file) };
+    let message = format!("this begins neither like JSON nor like a binary form of {title}");
+    Err(Diagnostic::error(codes::BAD_MESSAGE, place, message).with_hint(forms).into())
 }
 
 /// A number of variable length.

@@ -21,20 +21,19 @@
 mod msgpack;
 mod protobuf;
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufReader, Read};
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::{Map, Value};
 
 use crate::codes;
-use crate::read::failed;
 use dyelog_diagnostic::{Diagnostic, Diagnostics, Place};
 
 use crate::retained::Status;
 use crate::spans::attributes::Meaning;
 use crate::spans::builder::Builder;
-use crate::spans::formats::protobuf::cut_off;
+use crate::spans::formats::protobuf::{beginning, cut_off, json_or_refused};
 use crate::spans::formats::records::{Documents, Record, Records, attributes, tell, text_of};
 use crate::spans::formats::{Content, SpanFormat};
 use crate::spans::ids::{SpanId, TraceId};
@@ -60,18 +59,17 @@ pub(super) const FORMAT: SpanFormat = SpanFormat {
 };
 
 fn read(builder: &mut Builder<'_>, input: &mut dyn Read, strict: bool) -> Result<(), Diagnostics> {
-    let file = Arc::clone(&builder.file);
-    let mut input = BufReader::with_capacity(64 << 10, input);
-    let head = input.fill_buf().map_err(|error| failed(&file, &error))?;
+    let head = beginning(&builder.file, input)?;
+    let mut input = BufReader::with_capacity(64 << 10, head.chain(input));
     let mut datadog = Datadog::default();
     builder.hold_traces();
-    if msgpack::is_traces(head) {
+    if msgpack::is_traces(&head) {
         let read = msgpack::spans(&mut input, |span| {
             datadog.item(builder, &span);
             builder.hand_on();
         });
         cut_off(builder, "MessagePack", read, strict)?;
-    } else if let Some(message) = protobuf::Message::of(head) {
+    } else if let Some(message) = protobuf::Message::of(&head) {
         let read = protobuf::items(&mut input, message, |item| match item {
             protobuf::Item::Chunk(own) => datadog.record(builder, Record(&own)),
             protobuf::Item::End(own) => {
@@ -82,6 +80,8 @@ fn read(builder: &mut Builder<'_>, input: &mut dyn Read, strict: bool) -> Result
         });
         cut_off(builder, "protobuf", read, strict)?;
     } else {
+        let forms = "give MessagePack of `v0.3` to `v0.5` or `v0.7`, or what the agent sends on in protobuf";
+        json_or_refused(&builder.file, &head, FORMAT.title, forms)?;
         Documents(datadog) = input::documents::<Documents<Datadog>>(builder, &mut input, strict)?;
     }
     builder.finish_traces(|builder| datadog.finish(builder))

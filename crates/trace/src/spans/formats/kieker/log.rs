@@ -211,7 +211,7 @@ impl Log {
                 let host = self.traces.get(&trace).map_or(Name::NONE, |origin| origin.host);
                 self.traces.insert(trace, Origin { parent: caller, order: caller_order, remote: true, host });
             }
-            Record::Monitor => left_out(builder, "record of a lock that tells of no waiting", class),
+            Record::Monitor => lock(builder),
             Record::Call => {}
             Record::Other => left_out(builder, "record of another kind", class),
         }
@@ -226,7 +226,21 @@ impl Log {
     }
 }
 
-pub(super) fn left_out(builder: &mut Builder<'_>, reason: &'static str, class: &str) {
+/// Counts a record of a lock. Who waits has no processor, but models have no place for it: a lock is held by another operation, which is not told.
+fn lock(builder: &mut Builder<'_>) {
+    const REASON: &str = "record of a lock";
+    if builder.report.counted.contains_key(REASON) {
+        builder.report.tally(REASON, 1);
+        return;
+    }
+    let place = Place::File { file: Arc::clone(&builder.file) };
+    builder.report.count(REASON, || {
+        Diagnostic::new(Severity::Note, codes::OTHER_RECORD, place, "records of locks (`Monitor…Event`) were left out")
+            .with_note("the time in which an operation waits for a lock stays part of its own time")
+    });
+}
+
+fn left_out(builder: &mut Builder<'_>, reason: &'static str, class: &str) {
     let place = Place::File { file: Arc::clone(&builder.file) };
     builder.report.count(reason, || {
         let message = format!("records `{class}` tell nothing of calls and were left out");

@@ -12,8 +12,7 @@
 //! - Files are told apart by their first bytes. A data file goes with the map in the same folder; its name tells the folder.
 //! - Calls between operations of one class are local work of that class; all others are synchronous calls.
 //! - An execution whose caller is missing has a lost parent. Nothing of the log after what it names is guessed.
-//! - `CallOperationEvent` says what the events of the callee say. Records of resources are counted and left out.
-//! - The time from `MonitorRequestEvent` or `MonitorWaitEvent` to `MonitorEntryEvent` of the same lock is a call of the class's locks.
+//! - `CallOperationEvent` says what the events of the callee say. Records of resources and of locks are counted and left out.
 //!
 //! Records wait until the last file was read: executions on disk where they are many, events in memory, 40 bytes each.
 

@@ -2,7 +2,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::log::{Log, Origin, left_out};
+use super::log::{Log, Origin};
 use super::record::{Event, Execution, What};
 use crate::codes;
 use crate::retained::Status;
@@ -233,7 +233,7 @@ fn timeline(trace: &[Event], operations: &FxHashMap<Name, Operation>) -> Timelin
                     stack.truncate(at);
                 }
             }
-            What::Forks | What::Joins(_) | What::Waits(_) | What::Goes(_) => {}
+            What::Forks | What::Joins(_) => {}
         }
         let class = |signature: Name| operations.get(&signature).map_or(Name::NONE, |own| own.0);
         timeline.push((event.order, stack.last().map(|(order, signature)| (*order, class(*signature)))));
@@ -246,7 +246,6 @@ fn one_trace(builder: &mut Builder<'_>, trace: &[Event], traces: &Traces<'_>) {
     let origin = traces.origins.get(&number).copied();
     let host = origin.map_or(Name::NONE, |origin| origin.host);
     let mut stack: Vec<Open> = Vec::new();
-    let mut waiting: FxHashMap<i32, &Event> = FxHashMap::default();
     for event in trace {
         match event.what {
             What::Begins => {
@@ -273,17 +272,8 @@ fn one_trace(builder: &mut Builder<'_>, trace: &[Event], traces: &Traces<'_>) {
                 end(builder, open, event.time, false, if failed { Status::Error } else { Status::Unset });
             }
             What::Forks | What::Joins(_) => {}
-            What::Waits(lock) => waited(builder, usize::from(waiting.insert(lock, event).is_some())),
-            What::Goes(lock) => match (waiting.remove(&lock), stack.last()) {
-                (Some(since), Some(around)) => {
-                    let (_, id) = traces.id(builder, number, since.order);
-                    wait(builder, id, around, since.time, event.time);
-                }
-                _ => waited(builder, 1),
-            },
         }
     }
-    waited(builder, waiting.len());
     let last = trace.iter().map(|event| event.time).max().unwrap_or_default();
     while let Some(open) = stack.pop() {
         end(builder, open, last, true, Status::Unset);
@@ -321,31 +311,6 @@ fn begin(
         (None, None) => SpanId::NONE,
     };
     Open { start: event.time, signature: event.signature, span }
-}
-
-/// Waiting for a lock is a call of the locks of the class that waits: a time in which that has no processor.
-fn wait(builder: &mut Builder<'_>, id: SpanId, around: &Open, since: i64, until: i64) {
-    builder.open();
-    let class = builder.names.text(around.span.service).to_owned();
-    let span = Span {
-        trace: around.span.trace,
-        id,
-        parent: around.span.id,
-        kind: SpanKind::Client,
-        service: around.span.service,
-        host: around.span.host,
-        name: builder.names.intern("wait for a lock"),
-        peer: builder.names.intern(&format!("locks of {class}")),
-        ..Span::default()
-    };
-    builder.add(span, Some(since), Some(until.max(since)));
-}
-
-/// Counts records of waiting of which nothing says who waited, or until when.
-fn waited(builder: &mut Builder<'_>, times: usize) {
-    for _ in 0..times {
-        left_out(builder, "record of waiting for a lock without its begin or end", "Monitor…Event");
-    }
 }
 
 fn end(builder: &mut Builder<'_>, open: Open, time: i64, endless: bool, status: Status) {

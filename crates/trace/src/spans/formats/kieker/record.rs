@@ -17,7 +17,7 @@ pub(super) enum Record {
     Event(Event),
     /// A call is received from another process.
     Received { time: i64, caller: i64, caller_order: i32, trace: i64, order: i32 },
-    /// What happens to a lock without anybody waiting for it.
+    /// What happens to a lock.
     Monitor,
     /// A call of an operation, told by its caller, too.
     Call,
@@ -90,10 +90,6 @@ pub(super) enum What {
     Forks,
     /// This trace waits for the end of another.
     Joins(i64),
-    /// This trace waits for a lock, or for its owner's word.
-    Waits(i32),
-    /// It has the lock.
-    Goes(i32),
 }
 
 /// The type of a field in the binary form.
@@ -181,15 +177,13 @@ pub(super) fn record(class: &str, fields: &impl Fields, names: &mut Names) -> Op
             trace: fields.long(3)?,
             order: fields.int(4)?,
         },
-        "MonitorExitEvent" | "MonitorNotifyEvent" | "MonitorNotifyAllEvent" => Record::Monitor,
+        _ if simple.starts_with("Monitor") && simple.ends_with("Event") => Record::Monitor,
         _ if simple.starts_with("Call") => Record::Call,
         _ => {
             let operation = simple.contains("Operation") || simple.contains("Constructor");
             let what = match simple {
                 "SplitEvent" | "BeforeSentRemoteEvent" => What::Forks,
                 "JoinEvent" => What::Joins(fields.long(3)?),
-                "MonitorRequestEvent" | "MonitorWaitEvent" => What::Waits(fields.int(3)?),
-                "MonitorEntryEvent" => What::Goes(fields.int(3)?),
                 _ if !operation || !simple.ends_with("Event") => return Some(Record::Other),
                 _ if simple.starts_with("Before") => What::Begins,
                 _ if simple.starts_with("After") && simple.contains("Failed") => What::Fails,

@@ -12,17 +12,16 @@
 
 mod protobuf;
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufReader, Read};
 use std::sync::Arc;
 
 use serde_json::Value;
 
 use crate::codes;
-use crate::read::failed;
 use crate::retained::Status;
 use crate::spans::attributes::Meaning;
 use crate::spans::builder::Builder;
-use crate::spans::formats::protobuf::cut_off;
+use crate::spans::formats::protobuf::{beginning, cut_off, json_or_refused};
 use crate::spans::formats::records::{Documents, Record, Records, scalar, tell};
 use crate::spans::formats::{Content, SpanFormat};
 use crate::spans::ids::SpanId;
@@ -46,10 +45,14 @@ pub(super) const FORMAT: SpanFormat = SpanFormat {
     together: None,
 };
 
+/// What is read, beside JSON.
+const FORMS: &str = "give `SegmentObject` or `SegmentCollection`, each alone or after its length; the first segment begins with its identifiers and a span";
+
 fn read(builder: &mut Builder<'_>, input: &mut dyn Read, strict: bool) -> Result<(), Diagnostics> {
-    let mut input = BufReader::with_capacity(64 << 10, input);
-    let head = input.fill_buf().map_err(|error| failed(&builder.file, &error))?;
-    let Some(framing) = protobuf::Framing::of(head) else {
+    let head = beginning(&builder.file, input)?;
+    let mut input = BufReader::with_capacity(64 << 10, head.chain(input));
+    let Some(framing) = protobuf::Framing::of(&head) else {
+        json_or_refused(&builder.file, &head, FORMAT.title, FORMS)?;
         return input::documents::<Documents<SkyWalking>>(builder, &mut input, strict).map(drop);
     };
     let read = protobuf::segments(&mut input, framing, |segment| {

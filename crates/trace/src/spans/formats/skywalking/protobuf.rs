@@ -7,7 +7,7 @@ use std::io::{self, BufRead, ErrorKind, Read};
 use serde_json::{Map, Value as Json};
 
 use crate::spans::formats::otlp_proto::wire::{Fields, Malformed, Shape, Value, fits, varint};
-use crate::spans::formats::protobuf::{field, malformed, number, text};
+use crate::spans::formats::protobuf::{field, malformed, number, text, value};
 
 const PAIR: &[(u64, Shape)] = &[(1, Shape::Bytes), (2, Shape::Bytes)];
 const REFERENCE: &[(u64, Shape)] = &[
@@ -50,7 +50,7 @@ const COLLECTION: &[(u64, Shape)] = &[(1, Shape::Message(SEGMENT))];
 /// How segments lie in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Framing {
-    /// The file is one.
+    /// One, or several without anything between them.
     Alone,
     /// In one or several collections, without anything between them.
     Collected,
@@ -123,9 +123,27 @@ pub(super) fn segments(
 ) -> io::Result<()> {
     match framing {
         Framing::Alone => {
-            let mut body = Vec::new();
-            input.read_to_end(&mut body)?;
-            take(segment(&body).map_err(malformed)?);
+            let (mut body, mut segment) = (Vec::new(), Segment::default());
+            let end = loop {
+                let put = match value(input, &mut body) {
+                    Ok(None) => break Ok(()),
+                    Ok(Some((number, value))) => {
+                        // Its trace comes first, so that another one's begins the next segment.
+                        if number == 1 && !segment.spans.is_empty() {
+                            take(std::mem::take(&mut segment).whole());
+                        }
+                        segment.put(number, value).map_err(malformed)
+                    }
+                    Err(error) => Err(error),
+                };
+                if put.is_err() {
+                    break put;
+                }
+            };
+            if end.is_ok() || !segment.spans.is_empty() {
+                take(segment.whole());
+            }
+            return end;
         }
         Framing::Collected => {
             while let Some((number, body)) = field(input)? {
@@ -156,24 +174,43 @@ pub(super) fn segments(
     Ok(())
 }
 
-fn segment(bytes: &[u8]) -> Result<Map<String, Json>, Malformed> {
-    let mut spans = Vec::new();
-    let mut segment = members(bytes, &[], |number, value| {
-        Ok(match (number, value) {
-            (1, Value::Bytes(own)) => Some(("traceId", text(own).into())),
-            (2, Value::Bytes(own)) => Some(("traceSegmentId", text(own).into())),
+/// A segment, field by field.
+#[derive(Default)]
+struct Segment {
+    members: Map<String, Json>,
+    spans: Vec<Json>,
+}
+
+impl Segment {
+    fn put(&mut self, number: u64, value: Value<'_>) -> Result<(), Malformed> {
+        let (name, value) = match (number, value) {
+            (1, Value::Bytes(own)) => ("traceId", text(own).into()),
+            (2, Value::Bytes(own)) => ("traceSegmentId", text(own).into()),
             (3, Value::Bytes(own)) => {
-                spans.push(Json::Object(span(own)?));
-                None
+                self.spans.push(Json::Object(span(own)?));
+                return Ok(());
             }
-            (4, Value::Bytes(own)) => Some(("service", text(own).into())),
-            (5, Value::Bytes(own)) => Some(("serviceInstance", text(own).into())),
-            (6, own) => Some(("isSizeLimited", (own.number() != 0).into())),
-            _ => None,
-        })
-    })?;
-    segment.insert("spans".to_owned(), spans.into());
-    Ok(segment)
+            (4, Value::Bytes(own)) => ("service", text(own).into()),
+            (5, Value::Bytes(own)) => ("serviceInstance", text(own).into()),
+            (6, own) => ("isSizeLimited", (own.number() != 0).into()),
+            _ => return Ok(()),
+        };
+        self.members.insert(name.to_owned(), value);
+        Ok(())
+    }
+
+    fn whole(mut self) -> Map<String, Json> {
+        self.members.insert("spans".to_owned(), self.spans.into());
+        self.members
+    }
+}
+
+fn segment(bytes: &[u8]) -> Result<Map<String, Json>, Malformed> {
+    let (mut segment, mut fields) = (Segment::default(), Fields::of(bytes));
+    while let Some((number, value)) = fields.next()? {
+        segment.put(number, value)?;
+    }
+    Ok(segment.whole())
 }
 
 fn span(bytes: &[u8]) -> Result<Map<String, Json>, Malformed> {
