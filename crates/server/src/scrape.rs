@@ -18,7 +18,7 @@ use tokio::time::{MissedTickBehavior, interval};
 use crate::config::Scrape;
 use crate::journal::Kind;
 use crate::meter::REQUESTS;
-use crate::service::Service;
+use crate::service::{Service, wall_clock};
 
 /// Fetches metrics for as long as it is not dropped.
 pub async fn follow(scrape: Scrape, service: Arc<Service>) {
@@ -35,7 +35,7 @@ async fn once(scrape: &Scrape, service: &Service) -> Result<(), String> {
     let client = scrape.client()?;
     let failed = |_| "it could not be asked".to_owned();
     let text = tokio::task::spawn_blocking(move || client.fetch()).await.map_err(failed)??;
-    let request = request(&text, scrape, service.now())?;
+    let request = request(&text, scrape, wall_clock())?;
     let busy = |busy| format!("the server does not take it now: {busy:?}");
     service.take(Kind::Metrics, request.encode_to_vec().into()).await.map_err(busy)
 }

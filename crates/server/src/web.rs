@@ -22,7 +22,7 @@ use crate::page;
 use crate::period::{self, Period};
 use crate::receive::{Refusal, plain};
 use crate::recorded::Recorded;
-use crate::service::Service;
+use crate::service::{Service, wall_clock};
 use crate::services::messages::{Report, Stored};
 use crate::services::{self, Desk, text};
 use crate::store::{Store, StoreError};
@@ -103,8 +103,8 @@ struct Asked {
 }
 
 impl Asked {
-    fn period(&self, service: &Service) -> Result<Period, Failed> {
-        Period::parse(self.from.as_deref(), self.to.as_deref(), service.now())
+    fn period(&self) -> Result<Period, Failed> {
+        Period::parse(self.from.as_deref(), self.to.as_deref(), wall_clock())
             .map_err(|why| Failed(StatusCode::BAD_REQUEST, why))
     }
 }
@@ -192,13 +192,13 @@ async fn metrics(State(service): State<Arc<Service>>) -> Response {
 }
 
 async fn intervals(State(service): State<Arc<Service>>, Asking(asked): Asking<Asked>) -> Result<Response, Failed> {
-    let period = asked.period(&service)?;
+    let period = asked.period()?;
     let intervals = ask(&service, move |store| store.intervals(period.from, period.to)).await?;
     Ok(Json(period::intervals_json(&intervals)).into_response())
 }
 
 async fn submodel(State(service): State<Arc<Service>>, Asking(asked): Asking<Asked>) -> Result<Response, Failed> {
-    let period = asked.period(&service)?;
+    let period = asked.period()?;
     let found = ask(&service, move |store| {
         let found = store.period(period.from, period.to)?;
         Ok(found.map(|(submodel, merge)| saved::write(&submodel, &merge)))
@@ -210,13 +210,13 @@ async fn submodel(State(service): State<Arc<Service>>, Asking(asked): Asking<Ask
 }
 
 async fn recorded(State(service): State<Arc<Service>>, Asking(asked): Asking<Asked>) -> Result<Response, Failed> {
-    let period = asked.period(&service)?;
+    let period = asked.period()?;
     let found = ask(&service, move |store| Recorded::of(store, period)).await?;
     Ok(Json(found.ok_or_else(nothing)?).into_response())
 }
 
 async fn exemplars(State(service): State<Arc<Service>>, Asking(asked): Asking<Asked>) -> Result<Response, Failed> {
-    let period = asked.period(&service)?;
+    let period = asked.period()?;
     let found = ask(&service, move |store| store.exemplars(period.from, period.to)).await?;
     Ok(([(CONTENT_TYPE, "application/x-protobuf")], found.ok_or_else(nothing)?).into_response())
 }
@@ -236,7 +236,7 @@ async fn answered_by(
     asked: &Asked,
     make: impl FnOnce(&mut Store, &Answer) -> Result<Result<String, String>, StoreError> + Send + 'static,
 ) -> Result<String, Failed> {
-    let period = asked.period(service)?;
+    let period = asked.period()?;
     let made = ask(service, move |store| {
         let Some((submodel, merge)) = store.period(period.from, period.to)? else { return Ok(None) };
         let metered = store.metered(period.from, period.to)?;
@@ -283,7 +283,7 @@ struct AskedTwo {
 
 async fn difference(State(service): State<Arc<Service>>, Asking(asked): Asking<AskedTwo>) -> Result<Response, Failed> {
     let AskedTwo { from, to, other_from, other_to } = asked;
-    let other = Asked { from: other_from, to: other_to }.period(&service)?;
+    let other = Asked { from: other_from, to: other_to }.period()?;
     let compare = move |store: &mut Store, answer: &Answer| -> Result<Result<String, String>, StoreError> {
         let Some((submodel, merge)) = store.period(other.from, other.to)? else {
             return Ok(Err("nothing was recorded in the other period".to_owned()));
@@ -296,7 +296,7 @@ async fn difference(State(service): State<Arc<Service>>, Asking(asked): Asking<A
 
 async fn front(State(service): State<Arc<Service>>) -> Result<Response, Failed> {
     const LATELY: u64 = 300 * 1_000_000_000;
-    let now = service.now();
+    let now = wall_clock();
     let (from, to) = (now.saturating_sub(LATELY), now);
     let asked = Arc::clone(&service);
     let lately = ask(&service, move |store| {
@@ -356,7 +356,7 @@ async fn observed<T: Send + 'static>(
     asked: &Asked,
     make: impl FnOnce(&PeriodModel) -> Result<T, String> + Send + 'static,
 ) -> Result<T, Failed> {
-    let period = asked.period(service)?;
+    let period = asked.period()?;
     let system = service.system().clone();
     let made = ask(service, move |store| {
         let made = observed::model(store, period, &system)?;
@@ -378,7 +378,7 @@ async fn observed_validation(
 }
 
 async fn reports(State(service): State<Arc<Service>>, Asking(asked): Asking<Asked>) -> Result<Response, Failed> {
-    let period = asked.period(&service)?;
+    let period = asked.period()?;
     let text = ask(&service, move |store| store.reports(period.from, period.to)).await?;
     Ok(([(CONTENT_TYPE, "application/json")], text.ok_or_else(nothing)?).into_response())
 }
@@ -387,7 +387,7 @@ async fn forget(State(service): State<Arc<Service>>, Asking(asked): Asking<Asked
     if asked.from.is_none() && asked.to.is_none() {
         return Err(Failed(StatusCode::BAD_REQUEST, "say what to delete: `from` or `to`".to_owned()));
     }
-    let period = asked.period(&service)?;
+    let period = asked.period()?;
     let deleted = ask(&service, move |store| store.delete(period.from, period.to)).await?;
     Ok(Json(serde_json::json!({ "deleted": deleted })).into_response())
 }
@@ -404,7 +404,7 @@ async fn import(State(desk): State<Desk>, request: Request) -> Result<Response, 
     }
     let found = period::imported("the body", &body).map_err(|why| Failed(StatusCode::BAD_REQUEST, why))?;
     drop(share);
-    let now = service.now();
+    let now = wall_clock();
     ask(&service, move |store| store.add(found.start, now, &found.submodel, &found.merge)).await?;
     Ok(Json(serde_json::json!({ "imported": true, "stored": null, "duplicates": null })).into_response())
 }

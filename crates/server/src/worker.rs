@@ -94,6 +94,7 @@ const AHEAD: u64 = 24 * 3600 * 1_000_000_000;
 /// Follows the journal.
 pub struct Worker<M: Medium> {
     working: Working,
+    medium: M,
     reader: Reader<M>,
     assembler: Assembler,
     recent: Recent,
@@ -126,6 +127,7 @@ impl<M: Medium> Worker<M> {
         store.standings(|key, standing| meter.restore(key, standing))?;
         let mut worker = Self {
             reader: Reader::at(medium.clone(), progress.position),
+            medium: medium.clone(),
             assembler: Assembler::new(working.gathering.clone(), working.folding.grouping.clone()),
             recent,
             meter,
@@ -141,6 +143,15 @@ impl<M: Medium> Worker<M> {
         };
         worker.reopen(Reader::at(medium, progress.low.0), &progress)?;
         Ok(worker)
+    }
+
+    /// Begins anew where the store's last checkpoint stood, as after a crash.
+    ///
+    /// # Errors
+    /// When the store or the journal cannot be read. It is as it was then.
+    pub fn take_up(&mut self, store: &Store) -> Result<(), WorkerError> {
+        *self = Self::new(self.working.clone(), self.medium.clone(), store)?;
+        Ok(())
     }
 
     /// Reads again the spans that were open at the last checkpoint.

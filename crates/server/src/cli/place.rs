@@ -13,7 +13,7 @@ use dyelog_server::observed;
 use dyelog_server::period::{Period, imported, intervals_json, is_reports};
 use dyelog_server::recorded::Recorded;
 use dyelog_server::service::wall_clock;
-use dyelog_server::store::{Store, StoreError};
+use dyelog_server::store::{Location, Store, StoreError};
 use serde_json::Value;
 use ureq::http::Method;
 
@@ -30,7 +30,7 @@ const TOKEN: &str = "DYELOG_TOKEN";
 /// A store.
 #[derive(Debug, Args)]
 pub struct Place {
-    /// The file that keeps the sub-models, or the URL of a server: http://127.0.0.1:4318
+    /// The file that keeps the sub-models, its database (`postgresql://USER@HOST/DATABASE`), or the URL of a server: http://127.0.0.1:4318
     #[arg(long, value_name = "FILE|URL", default_value = "dyelog.db")]
     store: String,
     /// A PEM file of certificates that are trusted in place of the usual authorities, where the store is at an https:// URL
@@ -48,8 +48,8 @@ fn period(ends: Ends<'_>) -> Result<Period, String> {
 }
 
 impl Place {
-    fn file(&self) -> &Path {
-        Path::new(&self.store)
+    fn location(&self) -> Result<Location, String> {
+        self.store.parse()
     }
 
     /// The server, where it is one. The token comes from the environment, where other users of the machine do not see it.
@@ -63,12 +63,13 @@ impl Place {
     }
 
     fn failed(&self) -> impl Fn(StoreError) -> String {
-        let path = self.store.clone();
-        move |error| format!("{path}: {error}")
+        // The password is not printed.
+        let place = self.location().map_or_else(|why| why, |location| location.to_string());
+        move |error| format!("{place}: {error}")
     }
 
     fn open(&self) -> Result<Store, String> {
-        Store::read(self.file()).map_err(self.failed())
+        Store::read_at(&self.location()?).map_err(self.failed())
     }
 
     /// Asks a server.
@@ -181,11 +182,11 @@ impl Place {
         }
         if is_reports(&text) {
             let observations = json::parse(&name, &text).map_err(|found| found.to_string())?;
-            let mut store = Store::open(self.file()).map_err(self.failed())?;
+            let mut store = Store::open_at(&self.location()?).map_err(self.failed())?;
             return store.put_observations(&[observations], wall_clock()).map(|_| ()).map_err(self.failed());
         }
         let found = imported(&name, &text).map_err(|why| failed(&why))?;
-        let mut store = Store::open(self.file()).map_err(self.failed())?;
+        let mut store = Store::open_at(&self.location()?).map_err(self.failed())?;
         store.add(found.start, wall_clock(), &found.submodel, &found.merge).map_err(self.failed())
     }
 }

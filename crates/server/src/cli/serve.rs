@@ -12,6 +12,7 @@ use dyelog_server::config::{Config, Scrape};
 use dyelog_server::scrape;
 use dyelog_server::serve;
 use dyelog_server::service::Service;
+use dyelog_server::store::Location;
 use dyelog_server::tls;
 use dyelog_server::worker::Working;
 use tokio::net::TcpListener;
@@ -25,9 +26,12 @@ use super::Outcome;
 /// Arguments of the server.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// The file that keeps the sub-models; a journal lies beside it
-    #[arg(long, value_name = "FILE", default_value = "dyelog.db")]
-    store: PathBuf,
+    /// The file that keeps the sub-models, or a database: `postgresql://USER@HOST/DATABASE`, its password in PGPASSWORD
+    #[arg(long, value_name = "FILE|URL", default_value = "dyelog.db")]
+    store: Location,
+    /// What the names of the journal and the lock begin with; that of the store's file, or of its database, unless given
+    #[arg(long, value_name = "PATH")]
+    files: Option<PathBuf>,
     /// Where to listen, for HTTP and gRPC alike; repeatable
     #[arg(long, value_name = "ADDR", default_values = ["127.0.0.1:4318", "127.0.0.1:4317"])]
     listen: Vec<SocketAddr>,
@@ -110,8 +114,9 @@ pub fn run(arguments: &Arguments) -> Outcome {
     let access = Arc::new(arguments.access()?);
     let tls = arguments.tls()?;
     let config = arguments.config.as_deref().map_or_else(|| Ok(Config::default()), Config::read)?;
-    let service = Service::start(&arguments.store, arguments.working())
-        .map_err(|error| format!("{}: {error}", arguments.store.display()))?;
+    let store = &arguments.store;
+    let files = arguments.files.clone().unwrap_or_else(|| store.beside());
+    let service = Service::start_at(store, &files, arguments.working()).map_err(|error| format!("{store}: {error}"))?;
     service.configure(config.system);
     let runtime = runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -122,7 +127,7 @@ pub fn run(arguments: &Arguments) -> Outcome {
     let outcome = runtime.block_on(serve_all(&service, &access, (&arguments.listen, tls), config.scrapes));
     runtime.shutdown_background();
     service.stop();
-    service.remove_if_asked().map_err(|error| format!("{}: {error}", arguments.store.display()))?;
+    service.remove_if_asked().map_err(|error| format!("{store}: {error}"))?;
     outcome.map(|()| ExitCode::SUCCESS)
 }
 

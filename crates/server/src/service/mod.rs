@@ -1,5 +1,6 @@
 //! The server at work: a thread that writes the journal, one that reads it, and what both tell.
 
+mod clock;
 mod threads;
 
 use std::collections::BTreeMap;
@@ -9,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use dyelog_observe::observation::Observation;
@@ -21,15 +22,11 @@ use crate::counts::Counts;
 use crate::journal::medium::{Folder, Medium};
 use crate::journal::{Journal, Kind, Record};
 use crate::puts::Puts;
-use crate::store::{Store, StoreError};
+use crate::store::{Location, Store, StoreError};
 use crate::worker::{Worker, WorkerError, Working};
+pub use clock::wall_clock;
+use clock::{Age, Clock};
 use threads::{follow, write};
-
-/// The clock of this machine, nanoseconds since 1970.
-pub fn wall_clock() -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(now.as_nanos()).unwrap_or(u64::MAX)
-}
 
 /// How many payloads are written and synced together at most.
 const GROUP: usize = 1024;
@@ -85,8 +82,8 @@ enum Command {
 
 /// What the threads tell.
 struct Shared {
-    /// The clock when the service started, and the time since: jumps of the clock do not matter while it runs.
-    epoch: (u64, Instant),
+    clock: Clock,
+    age: Age,
     /// Up to where the journal is on disk.
     synced: AtomicU64,
     /// Up to where the worker read it.
@@ -129,8 +126,7 @@ impl Shared {
     }
 
     fn now(&self) -> u64 {
-        let passed = u64::try_from(self.epoch.1.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        self.epoch.0.saturating_add(passed)
+        self.clock.now()
     }
 
     fn wake(&self) {
@@ -151,7 +147,9 @@ pub struct Service {
     threads: Mutex<Option<(JoinHandle<()>, JoinHandle<()>)>>,
     /// Reports queued for the store, and the thread that stores them.
     puts: Mutex<Option<(Arc<Puts>, JoinHandle<()>)>>,
-    path: PathBuf,
+    location: Location,
+    /// The beginning of the names of the files beside the store.
+    files: PathBuf,
     hours: Mutex<Hours>,
     system: OnceLock<System>,
     /// Held for as long as the store is in use.
@@ -159,27 +157,41 @@ pub struct Service {
 }
 
 impl Service {
-    /// Opens the store and the journal beside it, and begins to work.
+    /// Opens the store in a file and the journal beside it, and begins to work.
     ///
     /// # Errors
     /// When another server has the store, or either of the two cannot be opened.
     pub fn start(path: &Path, working: Working) -> Result<Arc<Self>, WorkerError> {
-        let medium = Folder::new(&beside(path, ".journal"))?;
-        Self::start_on(path, medium, working)
+        Self::start_at(&path.into(), path, working)
+    }
+
+    /// The same wherever the store is. The names of the files here begin with `files`.
+    ///
+    /// # Errors
+    /// As [`Service::start`].
+    pub fn start_at(location: &Location, files: &Path, working: Working) -> Result<Arc<Self>, WorkerError> {
+        let medium = Folder::new(&beside(files, ".journal"))?;
+        Self::start_on(location, files, medium, working)
     }
 
     /// The same with a journal on another medium.
     ///
     /// # Errors
     /// As [`Service::start`].
-    pub fn start_on<M: Medium>(path: &Path, medium: M, working: Working) -> Result<Arc<Self>, WorkerError> {
-        let lock = lock(path)?;
-        let store = Store::open(path)?;
+    pub fn start_on<M: Medium>(
+        location: &Location,
+        files: &Path,
+        medium: M,
+        working: Working,
+    ) -> Result<Arc<Self>, WorkerError> {
+        let lock = lock(files)?;
+        let store = Store::claim(location)?;
         let progress = store.progress()?;
         let journal = Journal::open(medium.clone(), progress.position)?;
         let worker = Worker::new(working, medium, &store)?;
         let shared = Arc::new(Shared {
-            epoch: (wall_clock().max(progress.clock), Instant::now()),
+            clock: Clock::from(wall_clock().max(progress.clock)),
+            age: Age::from(store.newest()?.unwrap_or_else(wall_clock)),
             synced: AtomicU64::new(journal.end()),
             read: AtomicU64::new(worker.position()),
             stopping: AtomicBool::new(false),
@@ -201,7 +213,7 @@ impl Service {
         };
         *shared.worker.lock().unwrap_or_else(PoisonError::into_inner) = Some(reading.thread().clone());
         let threads = Mutex::new(Some((reading, writing)));
-        let (puts, storing) = Puts::to(Store::open(path)?, Arc::clone(&shared.turn));
+        let (puts, storing) = Puts::to(Store::open_at(location)?, Arc::clone(&shared.turn));
         let storing = thread::Builder::new().name("reports".to_owned()).spawn(storing)?;
         let puts = Mutex::new(Some((Arc::new(puts), storing)));
         Ok(Arc::new(Self {
@@ -209,7 +221,8 @@ impl Service {
             commands,
             threads,
             puts,
-            path: path.to_owned(),
+            location: location.clone(),
+            files: files.to_owned(),
             hours: Mutex::default(),
             system: OnceLock::new(),
             _lock: lock,
@@ -283,11 +296,6 @@ impl Service {
         self.shared.synced.load(Ordering::Acquire).saturating_sub(self.shared.read.load(Ordering::Acquire))
     }
 
-    /// Nanoseconds since 1970.
-    pub fn now(&self) -> u64 {
-        self.shared.now()
-    }
-
     /// What does not work, where anything does not.
     pub fn fault(&self) -> Option<String> {
         self.worker_fault().or_else(|| self.shared.status().unwritable.clone())
@@ -318,19 +326,20 @@ impl Service {
     /// Removes the store and all supporting files, if that was asked for. It must have stopped.
     ///
     /// # Errors
-    /// When a file cannot be removed.
-    pub fn remove_if_asked(&self) -> io::Result<()> {
+    /// When a file or a table cannot be removed.
+    pub fn remove_if_asked(&self) -> Result<(), WorkerError> {
         if !self.shared.asked.borrow().remove {
             return Ok(());
         }
+        Store::open_at(&self.location)?.remove_tables()?;
         for suffix in ["", "-wal", "-shm", ".lock"] {
-            match std::fs::remove_file(beside(&self.path, suffix)) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            match std::fs::remove_file(beside(&self.files, suffix)) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
                 _ => {}
             }
         }
-        match std::fs::remove_dir_all(beside(&self.path, ".journal")) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        match std::fs::remove_dir_all(beside(&self.files, ".journal")) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error.into()),
             _ => Ok(()),
         }
     }
@@ -355,7 +364,7 @@ impl Service {
     /// # Errors
     /// When it cannot be opened.
     pub fn store(&self) -> Result<Store, StoreError> {
-        Store::read(&self.path)
+        Store::read_at(&self.location)
     }
 
     /// Stops: what was acknowledged is read and in the store when this returns, and open traces stay open in the journal.

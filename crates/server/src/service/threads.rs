@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 use super::{Busy, Command, GROUP, PAUSE, RETRY, Shared};
 use crate::journal::Journal;
 use crate::journal::medium::Medium;
-use crate::store::Store;
+use crate::store::{Store, StoreError};
 use crate::worker::{Worker, WorkerError};
 
 /// Writes what comes to the journal, as much at a time as there is.
@@ -84,7 +84,12 @@ fn follow_until_stopped<M: Medium>(
         tell(worker, shared);
         let waiting = std::mem::take(&mut *shared.initialise.lock().unwrap_or_else(PoisonError::into_inner));
         if !waiting.is_empty() {
-            let outcome = initialise(worker, store, shared).map_err(|error| error.to_string());
+            let outcome = initialise(worker, store, shared).map_err(|error| {
+                if matches!(error, WorkerError::Store(StoreError::Uncertain(_))) {
+                    settle(worker, store, shared, &error);
+                }
+                error.to_string()
+            });
             tell(worker, shared);
             for done in waiting {
                 // What waited may have gone away.
@@ -102,6 +107,7 @@ fn follow_until_stopped<M: Medium>(
                     let _ = commands.try_send(Command::Forget(needed));
                 }
                 Err(_) if at_end => return Ok(()),
+                Err(error @ WorkerError::Store(StoreError::Uncertain(_))) => settle(worker, store, shared, &error),
                 Err(error) => {
                     // The journal has it all: what was acknowledged waits until the store can be written again.
                     shared.status().fault = Some(error.to_string());
@@ -113,13 +119,21 @@ fn follow_until_stopped<M: Medium>(
         if at_end {
             return Ok(());
         }
-        let mut roll_up = || shared.turn.take(|| store.roll_up(worker.clock(), worker.retention()));
+        let mut roll_up = || shared.turn.take(|| store.roll_up(shared.age.now(worker.clock()), worker.retention()));
         if rolled_up.elapsed() > RETRY && !matches!(roll_up(), Ok(true)) {
             rolled_up = Instant::now() + 30 * RETRY;
         }
         if !stepped {
             thread::park_timeout(PAUSE);
         }
+    }
+}
+
+/// Finds out what the store has, where it may have taken a checkpoint or not: what came later is in the journal.
+fn settle<M: Medium>(worker: &mut Worker<M>, store: &Store, shared: &Shared, error: &WorkerError) {
+    shared.status().fault = Some(error.to_string());
+    while worker.take_up(store).is_err() && !shared.stopping.load(Ordering::Acquire) {
+        thread::sleep(RETRY);
     }
 }
 

@@ -19,7 +19,7 @@ use messages::{
 };
 
 use crate::period::Period;
-use crate::service::Service;
+use crate::service::{Service, wall_clock};
 use crate::store::{Store, Which};
 use crate::web::{Failed, ask};
 
@@ -31,8 +31,8 @@ struct Meant {
 }
 
 impl Question {
-    fn meant(self, service: &Service) -> Result<Meant, Failed> {
-        let period = Period::parse(self.from.as_deref(), self.to.as_deref(), service.now())
+    fn meant(self) -> Result<Meant, Failed> {
+        let period = Period::parse(self.from.as_deref(), self.to.as_deref(), wall_clock())
             .map_err(|why| Failed(StatusCode::BAD_REQUEST, why))?;
         let signed = |time: u64| i64::try_from(time).unwrap_or(i64::MAX);
         let which = Which { application: self.application, host: self.host, process: self.process };
@@ -40,11 +40,11 @@ impl Question {
     }
 
     /// The same of one process.
-    fn of_process(self, service: &Service) -> Result<Meant, Failed> {
+    fn of_process(self) -> Result<Meant, Failed> {
         if self.host.is_none() || self.process.is_none() {
             return Err(Failed(StatusCode::BAD_REQUEST, "say which process: `host` and `process`".to_owned()));
         }
-        self.meant(service)
+        self.meant()
     }
 }
 
@@ -63,25 +63,25 @@ async fn applications(service: Arc<Service>, asked: Question) -> Result<Applicat
     if asked.host.is_some() || asked.process.is_some() || asked.application.is_some() {
         return Err(Failed(StatusCode::BAD_REQUEST, "this takes a period alone: `from` and `to`".to_owned()));
     }
-    let Meant { from, to, .. } = asked.meant(&service)?;
+    let Meant { from, to, .. } = asked.meant()?;
     let applications = ask(&service, move |store| store.applications(from, to)).await?;
     Ok(ApplicationNames { applications })
 }
 
 async fn processes(service: Arc<Service>, asked: Question) -> Result<ProcessNames, Failed> {
-    let Meant { which, from, to } = asked.meant(&service)?;
+    let Meant { which, from, to } = asked.meant()?;
     let found = ask(&service, move |store| store.processes(&which, from, to)).await?;
     Ok(ProcessNames { processes: found.iter().map(ProcessName::from).collect() })
 }
 
 async fn first_observation(service: Arc<Service>, asked: Question) -> Result<Report, Failed> {
-    let Meant { which, from, to } = asked.of_process(&service)?;
+    let Meant { which, from, to } = asked.of_process()?;
     let found = ask(&service, move |store| store.first_observation(&which, from, to)).await?;
     found.map_or_else(|| Err(nothing()), |found| Ok(Report { document: json::write(&[found]) }))
 }
 
 async fn get(service: Arc<Service>, asked: Question) -> Result<Figures, Failed> {
-    let Meant { which, from, to } = asked.of_process(&service)?;
+    let Meant { which, from, to } = asked.of_process()?;
     let cores = which.host.as_deref().and_then(|host| service.system().cores(host)).unwrap_or(1);
     let found = ask(&service, move |store| {
         // All that ran on the node says how busy it was.
@@ -101,7 +101,7 @@ async fn init(service: Arc<Service>, _: Nothing) -> Result<Done, Failed> {
 }
 
 async fn delete_period(service: Arc<Service>, asked: Question) -> Result<Deleted, Failed> {
-    let meant = asked.of_process(&service)?;
+    let meant = asked.of_process()?;
     deleted(&service, meant).await
 }
 
@@ -109,7 +109,7 @@ async fn delete_period_of_all(service: Arc<Service>, asked: Question) -> Result<
     if asked.application.is_some() || asked.host.is_some() || asked.process.is_some() {
         return Err(Failed(StatusCode::BAD_REQUEST, "this deletes of all processes; `del_period` of one".to_owned()));
     }
-    let meant = asked.meant(&service)?;
+    let meant = asked.meant()?;
     deleted(&service, meant).await
 }
 

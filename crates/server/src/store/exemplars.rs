@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use dyelog::lqn::submodel::SubModel;
-use rusqlite::{Connection, params};
 
 use super::StoreError;
+use super::database::Database;
 
 /// A trace that is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,47 +25,55 @@ pub fn witnesses(submodel: &SubModel) -> BTreeSet<u128> {
 }
 
 /// Adds exemplars. Of a trace that came in parts the first is kept.
-pub fn write(connection: &Connection, exemplars: &[Exemplar]) -> Result<(), StoreError> {
-    let mut statement =
-        connection.prepare("INSERT OR IGNORE INTO exemplars (start, trace, content) VALUES (?1, ?2, ?3)")?;
+pub fn write(database: &dyn Database, exemplars: &[Exemplar]) -> Result<(), StoreError> {
     for own in exemplars {
         let content = zstd::encode_all(&*own.request, 3).map_err(|error| StoreError::Damaged(error.to_string()))?;
-        statement.execute(params![own.start.cast_signed(), own.trace.to_be_bytes(), content])?;
+        database.run(
+            "INSERT INTO exemplars (start, trace, content) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING",
+            &[own.start.into(), own.trace.to_be_bytes().as_slice().into(), content.as_slice().into()],
+        )?;
     }
     Ok(())
 }
 
 /// The exemplars that bear witness of a period's sub-model, as one request of OTLP.
-pub fn read(connection: &Connection, (from, to): (i64, i64), submodel: &SubModel) -> Result<Vec<u8>, StoreError> {
-    let mut statement =
-        connection.prepare("SELECT content FROM exemplars WHERE trace = ?1 AND start >= ?2 AND start < ?3 LIMIT 1")?;
+pub fn read(database: &dyn Database, (from, to): (i64, i64), submodel: &SubModel) -> Result<Vec<u8>, StoreError> {
     let mut request = Vec::new();
     for trace in witnesses(submodel) {
-        let mut rows = statement.query(params![trace.to_be_bytes(), from, to])?;
-        if let Some(row) = rows.next()? {
-            let content = row.get_ref(0)?.as_blob().map_err(rusqlite::Error::from)?;
-            // Requests one after the other are one request.
-            request.extend(zstd::decode_all(content).map_err(|error| StoreError::Damaged(error.to_string()))?);
-        }
+        database.each(
+            "SELECT content FROM exemplars WHERE trace = ?1 AND start >= ?2 AND start < ?3 ORDER BY start LIMIT 1",
+            &[trace.to_be_bytes().as_slice().into(), from.into(), to.into()],
+            &mut |row| {
+                // Requests one after the other are one request.
+                let content =
+                    zstd::decode_all(row.bytes(0)?).map_err(|error| StoreError::Damaged(error.to_string()))?;
+                request.extend(content);
+                Ok(())
+            },
+        )?;
     }
     Ok(request)
 }
 
 /// Forgets the exemplars of intervals that no longer bear witness of what these were merged to.
-pub fn thin(connection: &Connection, (from, to): (i64, i64), submodel: &SubModel) -> Result<(), StoreError> {
-    let kept = witnesses(submodel);
-    let mut statement = connection.prepare("SELECT trace FROM exemplars WHERE start >= ?1 AND start < ?2")?;
-    let found = statement.query_map([from, to], |row| row.get::<_, [u8; 16]>(0))?;
-    let found: Vec<[u8; 16]> = found.collect::<Result<_, _>>()?;
-    let mut delete = connection.prepare("DELETE FROM exemplars WHERE trace = ?1 AND start >= ?2 AND start < ?3")?;
-    for trace in found.iter().filter(|trace| !kept.contains(&u128::from_be_bytes(**trace))) {
-        delete.execute(params![trace, from, to])?;
+pub fn thin(database: &dyn Database, (from, to): (i64, i64), submodel: &SubModel) -> Result<(), StoreError> {
+    let kept: BTreeSet<Vec<u8>> = witnesses(submodel).into_iter().map(|trace| trace.to_be_bytes().to_vec()).collect();
+    let found = database.all(
+        "SELECT trace FROM exemplars WHERE start >= ?1 AND start < ?2",
+        &[from.into(), to.into()],
+        |row| Ok(row.bytes(0)?.to_vec()),
+    )?;
+    for trace in found.iter().filter(|trace| !kept.contains(*trace)) {
+        database.run(
+            "DELETE FROM exemplars WHERE trace = ?1 AND start >= ?2 AND start < ?3",
+            &[trace.as_slice().into(), from.into(), to.into()],
+        )?;
     }
     Ok(())
 }
 
 /// Deletes exemplars from a time to another.
-pub fn delete(connection: &Connection, (from, to): (i64, i64)) -> Result<(), StoreError> {
-    connection.execute("DELETE FROM exemplars WHERE start >= ?1 AND start < ?2", [from, to])?;
+pub fn delete(database: &dyn Database, (from, to): (i64, i64)) -> Result<(), StoreError> {
+    database.run("DELETE FROM exemplars WHERE start >= ?1 AND start < ?2", &[from.into(), to.into()])?;
     Ok(())
 }

@@ -1,36 +1,43 @@
-//! The store: sub-models by interval, and where the journal was read to, in SQLite.
+//! The store: sub-models by interval, and where the journal was read to, in SQLite or PostgreSQL.
 //!
 //! What a checkpoint brings, new sub-models, counts and the position in the journal, is one transaction. Sub-models of an interval
 //! may lie in several parts; the model of a period is the merge of all parts in it.
 
+mod database;
 pub mod exemplars;
+mod location;
 mod observations;
+mod postgres;
 mod rows;
 mod samples;
 mod schema;
+mod sqlite;
 mod stretches;
 mod thin;
 
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use dyelog::diagnostic::Diagnostics;
 use dyelog::lqn::saved;
 use dyelog::lqn::submodel::SubModel;
-use rusqlite::{Connection, OpenFlags, OptionalExtension, Transaction, params};
 
 use crate::counts::Counts;
 use crate::meter::{SeriesKey, Standing};
 use crate::metered::Metered;
+use database::{Database, Value};
 use exemplars::Exemplar;
+pub use location::Location;
 pub use observations::Which;
+use postgres::Postgres;
+pub use postgres::address::Address;
 pub use rows::{Interval, LEVELS, Level};
+use sqlite::Sqlite;
 
 /// A store that is open.
 pub struct Store {
-    connection: Connection,
+    database: Box<dyn Database>,
     /// Up to when totals of metrics were thinned out.
     thinned: [u64; 3],
 }
@@ -41,6 +48,10 @@ pub struct Store {
 pub enum StoreError {
     /// SQLite says so.
     Sqlite(rusqlite::Error),
+    /// PostgreSQL says so, or cannot be reached.
+    Postgres(String),
+    /// Whether a transaction was kept cannot be told: the connection broke while it ended.
+    Uncertain(String),
     /// It was written by a later version.
     Newer(i64),
     /// More than so many rows are meant.
@@ -53,6 +64,8 @@ impl fmt::Display for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Sqlite(error) => write!(f, "{error}"),
+            Self::Postgres(why) => write!(f, "{why}"),
+            Self::Uncertain(why) => write!(f, "whether it was written cannot be told: {why}"),
             Self::Newer(version) => write!(f, "it was written by a later version of this program (schema {version})"),
             Self::TooMany(most) => write!(f, "the period has more than {most} observations"),
             Self::Damaged(what) => write!(f, "it is damaged: {what}"),
@@ -104,30 +117,72 @@ pub struct Checkpoint<'c> {
 }
 
 impl Store {
-    /// Opens a store, or makes one, to write to.
+    /// Opens a store in a file, or makes one, to write to.
     ///
     /// # Errors
     /// When it cannot be opened, or was written by a later version.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
-        let connection = Connection::open(path)?;
-        connection.busy_timeout(Duration::from_secs(10))?;
-        connection.pragma_update(None, "journal_mode", "WAL")?;
-        connection.pragma_update(None, "synchronous", "FULL")?;
-        let mut store = Self { connection, thinned: [0; 3] };
-        schema::migrate(&mut store.connection)?;
-        Ok(store)
+        Self::made(Box::new(Sqlite::open(path)?))
     }
 
-    /// Opens a store that is there, to read from.
+    /// Opens a store in a file that is there, to read from.
     ///
     /// # Errors
     /// When it is not there, cannot be opened, or was written by a later version.
     pub fn read(path: &Path) -> Result<Self, StoreError> {
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let connection = Connection::open_with_flags(path, flags)?;
-        connection.busy_timeout(Duration::from_secs(10))?;
-        schema::check(&connection)?;
-        Ok(Self { connection, thinned: [0; 3] })
+        Self::found(Box::new(Sqlite::read(path)?))
+    }
+
+    /// Opens a store wherever it is, or makes one, to write to.
+    ///
+    /// # Errors
+    /// When it cannot be opened, or was written by a later version.
+    pub fn open_at(location: &Location) -> Result<Self, StoreError> {
+        match location {
+            Location::File(path) => Self::open(path),
+            Location::Postgres(address) => Self::made(Box::new(Postgres::open(address)?)),
+        }
+    }
+
+    /// The same for the one that reads the journal: of a database there is one such at a time.
+    ///
+    /// # Errors
+    /// As [`Store::open_at`], and when another has the store.
+    pub fn claim(location: &Location) -> Result<Self, StoreError> {
+        match location {
+            // A lock file beside it does the same.
+            Location::File(path) => Self::open(path),
+            Location::Postgres(address) => Self::made(Box::new(Postgres::claim(address)?)),
+        }
+    }
+
+    /// Opens a store wherever it is, to read from.
+    ///
+    /// # Errors
+    /// When it is not there, cannot be opened, or was written by a later version.
+    pub fn read_at(location: &Location) -> Result<Self, StoreError> {
+        match location {
+            Location::File(path) => Self::read(path),
+            Location::Postgres(address) => Self::found(Box::new(Postgres::read(address)?)),
+        }
+    }
+
+    fn made(database: Box<dyn Database>) -> Result<Self, StoreError> {
+        schema::migrate(&*database)?;
+        Ok(Self { database, thinned: [0; 3] })
+    }
+
+    fn found(database: Box<dyn Database>) -> Result<Self, StoreError> {
+        schema::check(&*database)?;
+        Ok(Self { database, thinned: [0; 3] })
+    }
+
+    /// Removes what a database holds of it; of a file nothing.
+    ///
+    /// # Errors
+    /// When it cannot be removed.
+    pub fn remove_tables(self) -> Result<(), StoreError> {
+        self.database.remove()
     }
 
     /// Where the last checkpoint stood.
@@ -135,21 +190,32 @@ impl Store {
     /// # Errors
     /// When the store cannot be read.
     pub fn progress(&self) -> Result<Progress, StoreError> {
-        let row = self.connection.query_row(
+        let found = self.database.first(
             "SELECT position, number, low_position, low_number, clock, open, counts FROM progress",
-            [],
+            &[],
             |row| {
-                let number = |at| row.get::<_, i64>(at).map(i64::cast_unsigned);
-                let numbers = (number(0)?, number(1)?, number(2)?, number(3)?, number(4)?);
-                Ok((numbers, row.get::<_, Vec<u8>>(5)?, row.get::<_, String>(6)?))
+                let counts =
+                    serde_json::from_str(row.text(6)?).map_err(|error| StoreError::Damaged(error.to_string()))?;
+                let open =
+                    rows::numbers_of(row.bytes(5)?).ok_or_else(|| StoreError::Damaged("what was open".to_owned()))?;
+                let number = |at| row.unsigned(at);
+                let low = (number(2)?, number(3)?);
+                Ok(Progress { position: number(0)?, number: number(1)?, low, open, clock: number(4)?, counts })
             },
-        );
-        let Some(((position, number, low_position, low_number, clock), open, counts)) = row.optional()? else {
-            return Ok(Progress::default());
+        )?;
+        Ok(found.unwrap_or_default())
+    }
+
+    /// The end of what was last recorded, by the clocks of those that recorded it; `None` where nothing is there.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn newest(&self) -> Result<Option<u64>, StoreError> {
+        let last = |column: &str, table: &str| {
+            let sql = format!("SELECT {column} FROM {table} ORDER BY start DESC LIMIT 1");
+            self.database.first(&sql, &[], |row| row.unsigned(0))
         };
-        let counts = serde_json::from_str(&counts).map_err(|error| StoreError::Damaged(error.to_string()))?;
-        let open = rows::numbers_of(&open).ok_or_else(|| StoreError::Damaged("what was open".to_owned()))?;
-        Ok(Progress { position, number, low: (low_position, low_number), open, clock, counts })
+        Ok(last("start + length", "intervals")?.max(last("\"end\"", "observations")?))
     }
 
     /// Gives the rows of digests of spans, in order.
@@ -157,12 +223,10 @@ impl Store {
     /// # Errors
     /// When the store cannot be read.
     pub fn recent(&self, mut take: impl FnMut(i64, &[u8])) -> Result<(), StoreError> {
-        let mut statement = self.connection.prepare("SELECT number, digests FROM recent ORDER BY number")?;
-        let mut rows = statement.query([])?;
-        while let Some(row) = rows.next()? {
-            take(row.get(0)?, row.get_ref(1)?.as_blob().map_err(rusqlite::Error::from)?);
-        }
-        Ok(())
+        self.database.each("SELECT number, digests FROM recent ORDER BY number", &[], &mut |row| {
+            take(row.number(0)?, row.bytes(1)?);
+            Ok(())
+        })
     }
 
     /// Writes a checkpoint, all of it or nothing.
@@ -170,21 +234,23 @@ impl Store {
     /// # Errors
     /// When it cannot be written.
     pub fn commit(&mut self, checkpoint: &Checkpoint<'_>) -> Result<(), StoreError> {
-        let transaction = self.connection.transaction()?;
-        for (start, submodel, spans) in checkpoint.submodels {
-            let content = rows::packed(submodel, checkpoint.merge);
-            rows::insert(&transaction, LEVELS[0], *start, checkpoint.progress.clock, *spans, &content)?;
-        }
-        if let Some((number, digests)) = &checkpoint.recent {
-            transaction.execute("INSERT INTO recent (number, digests) VALUES (?1, ?2)", params![number, digests])?;
-        }
-        if let Some(expired) = checkpoint.expired {
-            transaction.execute("DELETE FROM recent WHERE number <= ?1", [expired])?;
-        }
-        exemplars::write(&transaction, checkpoint.exemplars)?;
-        samples::write(&transaction, checkpoint.totals)?;
-        write_progress(&transaction, checkpoint.progress)?;
-        Ok(transaction.commit()?)
+        let clock = checkpoint.progress.clock;
+        self.database.transaction(|database| {
+            for (start, submodel, spans) in checkpoint.submodels {
+                let content = thin::packed(submodel, checkpoint.merge);
+                rows::insert(database, LEVELS[0], *start, clock, *spans, &content)?;
+            }
+            if let Some((number, digests)) = &checkpoint.recent {
+                let row: [Value<'_>; 2] = [(*number).into(), digests.as_slice().into()];
+                database.run("INSERT INTO recent (number, digests) VALUES (?1, ?2)", &row)?;
+            }
+            if let Some(expired) = checkpoint.expired {
+                database.run("DELETE FROM recent WHERE number <= ?1", &[expired.into()])?;
+            }
+            exemplars::write(database, checkpoint.exemplars)?;
+            samples::write(database, checkpoint.totals)?;
+            write_progress(database, checkpoint.progress)
+        })
     }
 
     /// The intervals from a time to another that have anything, in order; of an interval that goes beyond, all.
@@ -192,7 +258,7 @@ impl Store {
     /// # Errors
     /// When the store cannot be read.
     pub fn intervals(&self, from: u64, to: u64) -> Result<Vec<Interval>, StoreError> {
-        rows::list(&self.connection, from, to)
+        rows::list(&*self.database, from, to)
     }
 
     /// The sub-model of a period, and what tells its entries apart; `None` where nothing is there.
@@ -200,7 +266,7 @@ impl Store {
     /// # Errors
     /// When the store cannot be read, or what it holds cannot.
     pub fn period(&self, from: u64, to: u64) -> Result<Option<(SubModel, String)>, StoreError> {
-        rows::merged(&self.connection, from, to)
+        rows::merged(&*self.database, from, to)
     }
 
     /// Traces that bear witness of the sub-model of a period, as a request of OTLP; `None` where nothing is there. Sub-models that were
@@ -212,7 +278,7 @@ impl Store {
         let Some((submodel, _)) = self.period(from, to)? else { return Ok(None) };
         // An interval is as long as the longest at most, and may begin before the period.
         let first = from.saturating_sub(LEVELS[LEVELS.len() - 1].length);
-        exemplars::read(&self.connection, rows::bounds(first, to), &submodel).map(Some)
+        exemplars::read(&*self.database, rows::bounds(first, to), &submodel).map(Some)
     }
 
     /// The metrics of a period.
@@ -220,7 +286,7 @@ impl Store {
     /// # Errors
     /// When the store cannot be read, what it holds cannot, or there are more than can be read at once.
     pub fn metered(&self, from: u64, to: u64) -> Result<Metered, StoreError> {
-        samples::read(&self.connection, from, to)
+        samples::read(&*self.database, from, to)
     }
 
     /// Gives all series of metrics, and where they stand.
@@ -228,7 +294,7 @@ impl Store {
     /// # Errors
     /// When the store cannot be read, or what it holds cannot.
     pub fn standings(&self, take: impl FnMut(SeriesKey, Standing)) -> Result<(), StoreError> {
-        samples::standings(&self.connection, take)
+        samples::standings(&*self.database, take)
     }
 
     /// Deletes the intervals from a time to another, but for those that go beyond; says how many.
@@ -236,10 +302,7 @@ impl Store {
     /// # Errors
     /// When it cannot be written.
     pub fn delete(&mut self, from: u64, to: u64) -> Result<usize, StoreError> {
-        let transaction = self.connection.transaction()?;
-        let deleted = rows::delete(&transaction, from, to)?;
-        transaction.commit()?;
-        Ok(deleted)
+        self.database.transaction(|database| rows::delete(database, from, to))
     }
 
     /// Adds a sub-model from elsewhere to the interval of a time.
@@ -247,9 +310,8 @@ impl Store {
     /// # Errors
     /// When it cannot be written.
     pub fn add(&mut self, start: u64, now: u64, submodel: &SubModel, merge: &str) -> Result<(), StoreError> {
-        let transaction = self.connection.transaction()?;
-        rows::insert(&transaction, LEVELS[0], start, now, 0, &rows::packed(submodel, merge))?;
-        Ok(transaction.commit()?)
+        let content = thin::packed(submodel, merge);
+        self.database.transaction(|database| rows::insert(database, LEVELS[0], start, now, 0, &content))
     }
 
     /// Merges intervals that are old enough to longer ones, and removes what is older than it is kept. Does a part of it at a time;
@@ -258,32 +320,39 @@ impl Store {
     /// # Errors
     /// When it cannot be written.
     pub fn roll_up(&mut self, now: u64, retention: u64) -> Result<bool, StoreError> {
-        let transaction = self.connection.transaction()?;
-        let mut more = rows::roll_up(&transaction, now, retention)?;
-        let oldest = i64::try_from(now.saturating_sub(retention)).unwrap_or(i64::MAX);
-        // A merged observation goes with its end, as an interval does.
-        transaction.execute("DELETE FROM observations WHERE start < ?1 AND \"end\" < ?1", [oldest])?;
-        more |= stretches::roll_up(&transaction, now)?;
-        samples::thin(&transaction, now, retention, &mut self.thinned)?;
-        transaction.commit()?;
+        let Self { database, thinned } = self;
+        // What is thinned out is so only once all of it is written.
+        let mut done = *thinned;
+        let more = database.transaction(|database| {
+            let mut more = rows::roll_up(database, now, retention)?;
+            let oldest = i64::try_from(now.saturating_sub(retention)).unwrap_or(i64::MAX);
+            // A merged observation goes with its end, as an interval does.
+            database.run("DELETE FROM observations WHERE start < ?1 AND \"end\" < ?1", &[oldest.into()])?;
+            more |= stretches::roll_up(database, now)?;
+            samples::thin(database, now, retention, &mut done)?;
+            Ok(more)
+        })?;
+        *thinned = done;
         Ok(more)
     }
 }
 
-fn write_progress(transaction: &Transaction<'_>, progress: &Progress) -> Result<(), StoreError> {
+fn write_progress(database: &dyn Database, progress: &Progress) -> Result<(), StoreError> {
     let counts = serde_json::to_string(&progress.counts).expect("counts are plain");
-    let signed = u64::cast_signed;
-    transaction.execute(
-        "INSERT OR REPLACE INTO progress (id, position, number, low_position, low_number, clock, open, counts)
-         VALUES (0, ?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-        params![
-            signed(progress.position),
-            signed(progress.number),
-            signed(progress.low.0),
-            signed(progress.low.1),
-            signed(progress.clock),
-            rows::bytes_of(&progress.open),
-            counts
+    let open = rows::bytes_of(&progress.open);
+    let Progress { position, number, low, clock, .. } = *progress;
+    database.run(
+        "INSERT INTO progress (id, position, number, low_position, low_number, clock, open, counts)
+         VALUES (0, ?1, ?2, ?3, ?4, ?5, ?6, ?7)
+         ON CONFLICT (id) DO UPDATE SET position = ?1, number = ?2, low_position = ?3, low_number = ?4, clock = ?5, open = ?6, counts = ?7",
+        &[
+            position.into(),
+            number.into(),
+            low.0.into(),
+            low.1.into(),
+            clock.into(),
+            open.as_slice().into(),
+            counts.as_str().into(),
         ],
     )?;
     Ok(())

@@ -2,9 +2,9 @@
 
 use dyelog_observe::json;
 use dyelog_observe::observation::{Observation, Process};
-use rusqlite::{Statement, ToSql, TransactionBehavior, params_from_iter};
 
-use super::stretches::{Gathered, MERGED, MOST_ROWS, is_merged};
+use super::database::{Database, Value};
+use super::stretches::{Gathered, MOST_ROWS, is_merged};
 use super::{Store, StoreError, rows};
 
 /// Processes that are listed at most.
@@ -29,25 +29,32 @@ impl Which {
             && self.process.is_none_or(|own| own == process.id)
     }
 
-    /// The condition on rows from a time to another, and its values.
-    fn condition(&self, from: i64, to: i64) -> (String, Vec<Box<dyn ToSql>>) {
+    /// The condition on rows whose middle lies from a time to another, and its values.
+    fn condition(&self, from: i64, to: i64) -> (String, Vec<Value<'_>>) {
         let mut words =
-            "start + (\"end\" - start) / 2 >= ? AND start + (\"end\" - start) / 2 < ? AND start < ?".to_owned();
-        let mut values: Vec<Box<dyn ToSql>> = vec![Box::new(from), Box::new(to), Box::new(to)];
+            "start + (\"end\" - start) / 2 >= ?1 AND start + (\"end\" - start) / 2 < ?2 AND start < ?2".to_owned();
+        let mut values = vec![Value::Number(from), Value::Number(to)];
+        let mut is = |column: &str, value| {
+            values.push(value);
+            words.push_str(&format!(" AND {column} = ?{}", values.len()));
+        };
         if let Some(application) = &self.application {
-            words.push_str(" AND application = ?");
-            values.push(Box::new(application.clone()));
+            is("application", application.as_str().into());
         }
         if let Some(host) = &self.host {
-            words.push_str(" AND host = ?");
-            values.push(Box::new(host.clone()));
+            is("host", host.as_str().into());
         }
         if let Some(process) = self.process {
-            words.push_str(" AND process = ?");
-            values.push(Box::new(process.cast_signed()));
+            is("process", process.into());
         }
         (words, values)
     }
+}
+
+/// Adds two more values to those of a condition; gives how they are written.
+fn with_ends(values: &mut Vec<Value<'_>>, from: i64, to: i64) -> (String, String) {
+    values.extend([Value::Number(from), Value::Number(to)]);
+    (format!("?{}", values.len() - 1), format!("?{}", values.len()))
 }
 
 impl Store {
@@ -57,26 +64,20 @@ impl Store {
     /// # Errors
     /// When they cannot be written.
     pub fn put_observations(&mut self, groups: &[Vec<Observation>], now: u64) -> Result<Vec<u64>, StoreError> {
-        let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let mut new = Vec::with_capacity(groups.len());
-        {
-            let mut statement = transaction.prepare(
-                "INSERT OR IGNORE INTO observations (application, host, program, process, started, start, \"end\", content, touched)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
-            )?;
-            let mut merged = transaction.prepare(MERGED)?;
+        let touched = i64::try_from(now).unwrap_or(i64::MAX);
+        self.database.transaction(|database| {
+            let mut new = Vec::with_capacity(groups.len());
             for group in groups {
                 let mut own = 0;
                 for observation in group {
-                    if !is_merged(&mut merged, observation)? {
-                        own += insert(&mut statement, observation, now)? as u64;
+                    if !is_merged(database, observation)? {
+                        own += insert(database, observation, touched, 0, &[])? as u64;
                     }
                 }
                 new.push(own);
             }
-        }
-        transaction.commit()?;
-        Ok(new)
+            Ok(new)
+        })
     }
 
     /// Observations whose middle lies from a time to another, in the order of time. Where there are very many, those of a process that
@@ -115,12 +116,7 @@ impl Store {
     ) -> Result<(), StoreError> {
         let (condition, values) = which.condition(from, to);
         let query = format!("SELECT content FROM observations WHERE {condition} ORDER BY start, \"end\"");
-        let mut statement = self.connection.prepare(&query)?;
-        let mut rows = statement.query(params_from_iter(values))?;
-        while let Some(row) = rows.next()? {
-            take(unpacked(row.get_ref(0)?.as_blob().map_err(rusqlite::Error::from)?)?)?;
-        }
-        Ok(())
+        self.database.each(&query, &values, &mut |row| take(unpacked(row.bytes(0)?)?))
     }
 
     /// The first interval of a process that begins at a time or later, and before another.
@@ -129,14 +125,12 @@ impl Store {
     /// When the store cannot be read, or what it holds cannot.
     pub fn first_observation(&self, which: &Which, after: i64, before: i64) -> Result<Option<Observation>, StoreError> {
         let (condition, mut values) = which.condition(i64::MIN, i64::MAX);
-        values.extend([Box::new(after) as Box<dyn ToSql>, Box::new(before)]);
+        let (after, before) = with_ends(&mut values, after, before);
         let query = format!(
-            "SELECT content FROM observations WHERE {condition} AND start >= ? AND start < ? ORDER BY start, \"end\" LIMIT 1"
+            "SELECT content FROM observations WHERE {condition} AND start >= {after} AND start < {before}
+             ORDER BY start, \"end\" LIMIT 1"
         );
-        let mut statement = self.connection.prepare(&query)?;
-        let mut rows = statement.query(params_from_iter(values))?;
-        let Some(row) = rows.next()? else { return Ok(None) };
-        unpacked(row.get_ref(0)?.as_blob().map_err(rusqlite::Error::from)?).map(Some)
+        self.database.first(&query, &values, |row| unpacked(row.bytes(0)?))
     }
 
     /// Applications that were active in a period, by name.
@@ -144,11 +138,10 @@ impl Store {
     /// # Errors
     /// When the store cannot be read.
     pub fn applications(&self, from: i64, to: i64) -> Result<Vec<String>, StoreError> {
-        let (condition, values) = Which::default().condition(from, to);
+        let all = Which::default();
+        let (condition, values) = all.condition(from, to);
         let query = format!("SELECT DISTINCT application FROM observations WHERE {condition} ORDER BY application");
-        let mut statement = self.connection.prepare(&query)?;
-        let names = statement.query_map(params_from_iter(values), |row| row.get(0))?;
-        Ok(names.collect::<Result<_, _>>()?)
+        self.database.all(&query, &values, |row| row.text(0).map(str::to_owned))
     }
 
     /// Processes that reported in a period.
@@ -161,13 +154,11 @@ impl Store {
             "SELECT DISTINCT application, host, program, process, started FROM observations WHERE {condition}
              ORDER BY application, host, program, process, started LIMIT {MOST_PROCESSES}"
         );
-        let mut statement = self.connection.prepare(&query)?;
-        let processes = statement.query_map(params_from_iter(values), |row| {
-            let name = |at| row.get::<_, String>(at).map(|name| name.as_str().into());
-            let id = row.get::<_, i64>(3)?.cast_unsigned();
-            Ok(Process { application: name(0)?, host: name(1)?, program: name(2)?, id, started: row.get(4)? })
-        })?;
-        Ok(processes.collect::<Result<_, _>>()?)
+        self.database.all(&query, &values, |row| {
+            let name = |at| row.text(at).map(Into::into);
+            let (id, started) = (row.unsigned(3)?, row.number(4)?);
+            Ok(Process { application: name(0)?, host: name(1)?, program: name(2)?, id, started })
+        })
     }
 
     /// Deletes observations from a time to another, but for merged ones that go beyond; says how many.
@@ -176,10 +167,11 @@ impl Store {
     /// When it cannot be written.
     pub fn delete_observations(&mut self, which: &Which, from: i64, to: i64) -> Result<usize, StoreError> {
         let (condition, mut values) = which.condition(from, to);
-        values.extend([Box::new(from) as Box<dyn ToSql>, Box::new(to)]);
-        let query =
-            format!("DELETE FROM observations WHERE {condition} AND (level = 0 OR start >= ? AND \"end\" <= ?)");
-        Ok(self.connection.execute(&query, params_from_iter(values))?)
+        let (from, to) = with_ends(&mut values, from, to);
+        let query = format!(
+            "DELETE FROM observations WHERE {condition} AND (level = 0 OR start >= {from} AND \"end\" <= {to})"
+        );
+        self.database.transaction(|database| database.run(&query, &values))
     }
 
     /// Deletes all performance data, of observers and of traces.
@@ -187,25 +179,45 @@ impl Store {
     /// # Errors
     /// When it cannot be written.
     pub fn clear(&mut self) -> Result<(), StoreError> {
-        let transaction = self.connection.transaction()?;
-        transaction.execute_batch(
-            "DELETE FROM observations; DELETE FROM intervals; DELETE FROM exemplars; DELETE FROM totals;",
-        )?;
-        Ok(transaction.commit()?)
+        self.database.transaction(|database| {
+            database
+                .script("DELETE FROM observations; DELETE FROM intervals; DELETE FROM exemplars; DELETE FROM totals;")
+        })
     }
 }
 
 /// Adds an observation, if it is new; says how many were added.
-fn insert(statement: &mut Statement<'_>, observation: &Observation, now: u64) -> Result<usize, StoreError> {
+pub(super) fn insert(
+    database: &dyn Database,
+    observation: &Observation,
+    touched: i64,
+    level: i64,
+    ranges: &[u8],
+) -> Result<usize, StoreError> {
     let Process { application, host, program, id, started } = &observation.process;
-    let names = (application.as_ref(), host.as_ref(), program.as_ref());
-    let (times, touched) = ((observation.from, observation.to), i64::try_from(now).unwrap_or(i64::MAX));
     let content = packed(observation)?;
-    Ok(statement.execute((names.0, names.1, names.2, id.cast_signed(), started, times.0, times.1, content, touched))?)
+    database.run(
+        "INSERT INTO observations
+         (application, host, program, process, started, start, \"end\", level, touched, ranges, content)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) ON CONFLICT DO NOTHING",
+        &[
+            (&**application).into(),
+            (&**host).into(),
+            (&**program).into(),
+            (*id).into(),
+            (*started).into(),
+            observation.from.into(),
+            observation.to.into(),
+            level.into(),
+            touched.into(),
+            ranges.into(),
+            content.as_slice().into(),
+        ],
+    )
 }
 
 /// What the store keeps of an observation.
-pub(super) fn packed(observation: &Observation) -> Result<Vec<u8>, StoreError> {
+fn packed(observation: &Observation) -> Result<Vec<u8>, StoreError> {
     zstd::encode_all(json::write(std::slice::from_ref(observation)).as_bytes(), 1)
         .map_err(|error| StoreError::Damaged(error.to_string()))
 }

@@ -1,10 +1,9 @@
 //! Intervals as rows.
 
-use dyelog::lqn::saved;
 use dyelog::lqn::submodel::SubModel;
 use dyelog::trace::protobuf::varint;
-use rusqlite::{Connection, OptionalExtension, params};
 
+use super::database::{Database, Value};
 use super::{StoreError, exemplars, thin, unpacked};
 use crate::spans::put_number;
 
@@ -18,7 +17,7 @@ pub struct Level {
     pub length: u64,
     /// For how long they stay before they are merged to longer ones, nanoseconds.
     pub stays: u64,
-    /// How many stays are kept of an entry.
+    /// How many stays are kept of an entry at most.
     pub kept_stays: usize,
 }
 
@@ -50,29 +49,19 @@ pub struct Interval {
     pub bytes: u64,
 }
 
-/// What the store keeps of a sub-model.
-pub fn packed(submodel: &SubModel, merge: &str) -> Vec<u8> {
-    zstd::encode_all(saved::write(submodel, merge).as_bytes(), 3).expect("memory takes all")
-}
-
 /// Adds a part of an interval.
 pub fn insert(
-    connection: &Connection,
+    database: &dyn Database,
     level: Level,
     start: u64,
     touched: u64,
     spans: u64,
     content: &[u8],
 ) -> Result<(), StoreError> {
-    connection
-        .prepare("INSERT INTO intervals (length, start, touched, spans, content) VALUES (?1, ?2, ?3, ?4, ?5)")?
-        .execute(params![
-        level.length.cast_signed(),
-        start.cast_signed(),
-        touched.cast_signed(),
-        spans.cast_signed(),
-        content
-    ])?;
+    database.run(
+        "INSERT INTO intervals (length, start, touched, spans, content) VALUES (?1, ?2, ?3, ?4, ?5)",
+        &[level.length.into(), start.into(), touched.into(), spans.into(), content.into()],
+    )?;
     Ok(())
 }
 
@@ -88,28 +77,25 @@ pub fn bounds(from: u64, to: u64) -> (i64, i64) {
 }
 
 /// The intervals that reach into a period.
-pub fn list(connection: &Connection, from: u64, to: u64) -> Result<Vec<Interval>, StoreError> {
-    let mut statement = connection.prepare(&format!(
-        "SELECT start, length, SUM(spans), SUM(LENGTH(content)) FROM intervals WHERE {}
+pub fn list(database: &dyn Database, from: u64, to: u64) -> Result<Vec<Interval>, StoreError> {
+    let sql = format!(
+        "SELECT start, length, CAST(SUM(spans) AS BIGINT), SUM(LENGTH(content)) FROM intervals WHERE {}
          GROUP BY start, length ORDER BY start, length",
         within()
-    ))?;
-    let rows = statement.query_map(bounds(from, to), |row| {
-        let number = |at| row.get::<_, i64>(at).map(i64::cast_unsigned);
+    );
+    let (from, to) = bounds(from, to);
+    database.all(&sql, &[from.into(), to.into()], |row| {
+        let number = |at| row.unsigned(at);
         Ok(Interval { start: number(0)?, length: number(1)?, spans: number(2)?, bytes: number(3)? })
-    })?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    })
 }
 
 /// All parts of all intervals that reach into a period, in one.
-pub fn merged(connection: &Connection, from: u64, to: u64) -> Result<Option<(SubModel, String)>, StoreError> {
+pub fn merged(database: &dyn Database, from: u64, to: u64) -> Result<Option<(SubModel, String)>, StoreError> {
     let sql = format!("SELECT content FROM intervals WHERE {} ORDER BY start, length, id", within());
-    let mut statement = connection.prepare(&sql)?;
-    let mut rows = statement.query(bounds(from, to))?;
+    let (from, to) = bounds(from, to);
     let mut sum: Option<(SubModel, String)> = None;
-    while let Some(row) = rows.next()? {
-        add(&mut sum, row.get_ref(0)?.as_blob().map_err(rusqlite::Error::from)?)?;
-    }
+    database.each(&sql, &[from.into(), to.into()], &mut |row| add(&mut sum, row.bytes(0)?))?;
     Ok(sum)
 }
 
@@ -126,27 +112,29 @@ fn add(sum: &mut Option<(SubModel, String)>, content: &[u8]) -> Result<(), Store
 }
 
 /// Deletes the intervals that lie in a period.
-pub fn delete(connection: &Connection, from: u64, to: u64) -> Result<usize, StoreError> {
+pub fn delete(database: &dyn Database, from: u64, to: u64) -> Result<usize, StoreError> {
     let sql = "DELETE FROM intervals WHERE start >= ?1 AND start < ?2 AND start + length <= ?2";
-    let deleted = connection.execute(sql, bounds(from, to))?;
+    let (from, to) = bounds(from, to);
+    let ends: [Value<'_>; 2] = [from.into(), to.into()];
+    let deleted = database.run(sql, &ends)?;
     // Those of an interval that goes beyond stay with it.
     let orphaned = "DELETE FROM exemplars WHERE start >= ?1 AND start < ?2 AND NOT EXISTS (
         SELECT 1 FROM intervals WHERE intervals.start <= exemplars.start AND intervals.start + length > exemplars.start)";
-    connection.execute(orphaned, bounds(from, to))?;
+    database.run(orphaned, &ends)?;
     Ok(deleted)
 }
 
 /// Merges some of what is old enough; whether more is left.
-pub fn roll_up(connection: &Connection, now: u64, retention: u64) -> Result<bool, StoreError> {
+pub fn roll_up(database: &dyn Database, now: u64, retention: u64) -> Result<bool, StoreError> {
     let before = bounds(now.saturating_sub(retention), 0).0;
-    connection.execute("DELETE FROM intervals WHERE start + length < ?1 AND touched < ?1", [before])?;
-    exemplars::delete(connection, (i64::MIN, before.saturating_sub(LEVELS[LEVELS.len() - 1].length.cast_signed())))?;
+    database.run("DELETE FROM intervals WHERE start + length < ?1 AND touched < ?1", &[before.into()])?;
+    exemplars::delete(database, (i64::MIN, before.saturating_sub(LEVELS[LEVELS.len() - 1].length.cast_signed())))?;
     let mut left = AT_ONCE;
-    while left > 0 && gather_one(connection, now)? {
+    while left > 0 && gather_one(database, now)? {
         left -= 1;
     }
     for pair in LEVELS.windows(2) {
-        while left > 0 && roll_up_one(connection, pair[0], pair[1], now)? {
+        while left > 0 && roll_up_one(database, pair[0], pair[1], now)? {
             left -= 1;
         }
     }
@@ -154,64 +142,54 @@ pub fn roll_up(connection: &Connection, now: u64, retention: u64) -> Result<bool
 }
 
 /// Merges the oldest intervals of a level that lie in one of the next; whether there was any.
-fn roll_up_one(connection: &Connection, from: Level, to: Level, now: u64) -> Result<bool, StoreError> {
+fn roll_up_one(database: &dyn Database, from: Level, to: Level, now: u64) -> Result<bool, StoreError> {
     let before = bounds(now.saturating_sub(from.stays), 0).0;
-    let length = from.length.cast_signed();
     // What came a short while ago stays as it is, however old it says that it is.
-    let oldest: Option<i64> = connection
-        .query_row(
-            "SELECT start FROM intervals WHERE length = ?1 AND start + length < ?2 AND touched < ?2
-             ORDER BY start LIMIT 1",
-            [length, before],
-            |row| row.get(0),
-        )
-        .optional()?;
+    let oldest = database.first(
+        "SELECT start FROM intervals WHERE length = ?1 AND start + length < ?2 AND touched < ?2 ORDER BY start LIMIT 1",
+        &[from.length.into(), before.into()],
+        |row| row.number(0),
+    )?;
     let Some(oldest) = oldest else { return Ok(false) };
-    join(connection, from, to, oldest.cast_unsigned() / to.length * to.length)
+    join(database, from, to, oldest.cast_unsigned() / to.length * to.length)
 }
 
 /// Makes one part of all parts of an interval to which nothing came for a while; whether there was any.
-fn gather_one(connection: &Connection, now: u64) -> Result<bool, StoreError> {
+fn gather_one(database: &dyn Database, now: u64) -> Result<bool, StoreError> {
     let before = bounds(now.saturating_sub(QUIET), 0).0;
     let level = LEVELS[0];
-    let start: Option<i64> = connection
-        .query_row(
-            "SELECT start FROM intervals WHERE length = ?1 GROUP BY start
-             HAVING COUNT(*) > 1 AND MAX(touched) < ?2 ORDER BY start LIMIT 1",
-            [level.length.cast_signed(), before],
-            |row| row.get(0),
-        )
-        .optional()?;
-    start.map_or(Ok(false), |start| join(connection, level, level, start.cast_unsigned()))
+    let start = database.first(
+        "SELECT start FROM intervals WHERE length = ?1 GROUP BY start
+         HAVING COUNT(*) > 1 AND MAX(touched) < ?2 ORDER BY start LIMIT 1",
+        &[level.length.into(), before.into()],
+        |row| row.number(0),
+    )?;
+    start.map_or(Ok(false), |start| join(database, level, level, start.cast_unsigned()))
 }
 
 /// Makes one interval of those of a level, or two, that lie in it.
-fn join(connection: &Connection, from: Level, to: Level, start: u64) -> Result<bool, StoreError> {
-    let length = from.length.cast_signed();
+fn join(database: &dyn Database, from: Level, to: Level, start: u64) -> Result<bool, StoreError> {
     let (first, end) = bounds(start, start + to.length);
+    let meant: [Value<'_>; 4] = [first.into(), end.into(), from.length.into(), to.length.into()];
     let mut sum: Option<(SubModel, String)> = None;
     let (mut touched, mut spans) = (0_i64, 0_i64);
-    {
-        let mut statement = connection.prepare(
-            "SELECT touched, spans, content FROM intervals
-             WHERE start >= ?1 AND start < ?2 AND (length = ?3 OR length = ?4) ORDER BY start, id",
-        )?;
-        let mut rows = statement.query(params![first, end, length, to.length.cast_signed()])?;
-        while let Some(row) = rows.next()? {
-            touched = touched.max(row.get(0)?);
-            spans = spans.saturating_add(row.get(1)?);
-            add(&mut sum, row.get_ref(2)?.as_blob().map_err(rusqlite::Error::from)?)?;
-        }
-    }
-    let Some((mut submodel, merge)) = sum else { return Ok(false) };
-    thin::thin(&mut submodel, to.kept_stays);
-    exemplars::thin(connection, (first, end), &submodel)?;
-    connection.execute(
-        "DELETE FROM intervals WHERE start >= ?1 AND start < ?2 AND (length = ?3 OR length = ?4)",
-        params![first, end, length, to.length.cast_signed()],
+    database.each(
+        "SELECT touched, spans, content FROM intervals
+         WHERE start >= ?1 AND start < ?2 AND (length = ?3 OR length = ?4) ORDER BY start, id",
+        &meant,
+        &mut |row| {
+            touched = touched.max(row.number(0)?);
+            spans = spans.saturating_add(row.number(1)?);
+            add(&mut sum, row.bytes(2)?)
+        },
     )?;
-    let content = packed(&submodel, &merge);
-    insert(connection, to, start, touched.cast_unsigned(), spans.cast_unsigned(), &content)?;
+    let Some((mut submodel, merge)) = sum else { return Ok(false) };
+    exemplars::thin(database, (first, end), &submodel)?;
+    database.run("DELETE FROM intervals WHERE start >= ?1 AND start < ?2 AND (length = ?3 OR length = ?4)", &meant)?;
+    let is_past = to != LEVELS[0];
+    let content =
+        if is_past { thin::thinned(&mut submodel, &merge, to.kept_stays) } else { thin::packed(&submodel, &merge) };
+    insert(database, to, start, touched.cast_unsigned(), spans.cast_unsigned(), &content)?;
     Ok(true)
 }
 

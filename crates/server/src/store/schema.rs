@@ -1,10 +1,9 @@
 //! The tables, version by version.
 
-use rusqlite::Connection;
-
 use super::StoreError;
+use super::database::Database;
 
-/// What makes each version of the one before; the first one of an empty file.
+/// What makes each version of the one before; the first one of an empty database. Types are SQLite's: others have theirs for them.
 const MIGRATIONS: [&str; 5] = [
     "
     CREATE TABLE progress (
@@ -79,28 +78,32 @@ const MIGRATIONS: [&str; 5] = [
 ];
 
 /// Brings a store to this program's version.
-pub fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
-    let version = check_not_newer(connection)?;
+pub fn migrate(database: &dyn Database) -> Result<(), StoreError> {
+    let version = check_not_newer(database)?;
     for (number, migration) in MIGRATIONS.iter().enumerate().skip(version) {
-        let transaction = connection.transaction()?;
-        transaction.execute_batch(migration)?;
-        transaction.pragma_update(None, "user_version", number as i64 + 1)?;
-        transaction.commit()?;
+        database.transaction(|database| {
+            // Another may have done it while this one waited for its turn.
+            if check_not_newer(database)? == number {
+                database.migrate(migration)?;
+                database.set_version(number as i64 + 1)?;
+            }
+            Ok(())
+        })?;
     }
     Ok(())
 }
 
 /// Refuses a store that is not of this program's version.
-pub fn check(connection: &Connection) -> Result<(), StoreError> {
-    match check_not_newer(connection)? {
+pub fn check(database: &dyn Database) -> Result<(), StoreError> {
+    match check_not_newer(database)? {
         version if version == MIGRATIONS.len() => Ok(()),
         0 => Err(StoreError::Damaged("it is no store".to_owned())),
         version => Err(StoreError::Damaged(format!("its schema is {version}: `dyelog-server` brings it up to date"))),
     }
 }
 
-fn check_not_newer(connection: &Connection) -> Result<usize, StoreError> {
-    let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+fn check_not_newer(database: &dyn Database) -> Result<usize, StoreError> {
+    let version = database.version()?;
     match usize::try_from(version) {
         Ok(version) if version <= MIGRATIONS.len() => Ok(version),
         _ => Err(StoreError::Newer(version)),

@@ -4,9 +4,9 @@
 //! comes once more is known.
 
 use dyelog_observe::observation::{Observation, Process};
-use rusqlite::{Connection, OptionalExtension as _, Statement, params};
 
-use super::observations::{packed, unpacked};
+use super::database::Database;
+use super::observations::{insert, unpacked};
 use super::rows::{LEVELS, bytes_of, numbers_of};
 use super::{Level, StoreError};
 
@@ -56,34 +56,40 @@ impl Ranges {
     }
 }
 
-/// Merged rows that may have an observation, by their end: what a process reports now is later than all of them. The plus keeps the index of
-/// starts out of it.
-pub const MERGED: &str =
-    "SELECT start, ranges FROM observations WHERE level > 0 AND host = ?1 AND process = ?2 AND +start <= ?3 AND \"end\" < ?4
-     AND \"end\" >= ?5 AND started = ?6 AND application = ?7 AND program = ?8";
-
-/// Whether an observation is in one that was merged, by the statement [`MERGED`].
-pub fn is_merged(statement: &mut Statement<'_>, observation: &Observation) -> Result<bool, StoreError> {
+/// Whether an observation is in one that was merged.
+pub fn is_merged(database: &dyn Database, observation: &Observation) -> Result<bool, StoreError> {
     let Process { application, host, program, id, started } = &observation.process;
     let (from, to) = (observation.from, observation.to);
-    let (host, application, program) = (host.as_ref(), application.as_ref(), program.as_ref());
     let last = from.saturating_add(3 * DAY);
-    let mut rows = statement.query(params![host, id.cast_signed(), from, last, to, started, application, program])?;
-    while let Some(row) = rows.next()? {
-        let bytes = row.get_ref(1)?.as_blob().map_err(rusqlite::Error::from)?;
-        if Ranges::read(bytes, row.get(0)?)?.contain((from, to)) {
-            return Ok(true);
-        }
-    }
-    Ok(false)
+    let mut is_there = false;
+    // Rows are looked for by their end: what a process reports now is later than all of them. The plus keeps the index of starts out of it.
+    database.each(
+        "SELECT start, ranges FROM observations WHERE level > 0 AND host = ?1 AND process = ?2 AND +start <= ?3
+         AND \"end\" < ?4 AND \"end\" >= ?5 AND started = ?6 AND application = ?7 AND program = ?8",
+        &[
+            (&**host).into(),
+            (*id).into(),
+            from.into(),
+            last.into(),
+            to.into(),
+            (*started).into(),
+            (&**application).into(),
+            (&**program).into(),
+        ],
+        &mut |row| {
+            is_there |= Ranges::read(row.bytes(1)?, row.number(0)?)?.contain((from, to));
+            Ok(())
+        },
+    )?;
+    Ok(is_there)
 }
 
 /// Merges some of what is old enough; whether more is left.
-pub fn roll_up(connection: &Connection, now: u64) -> Result<bool, StoreError> {
+pub fn roll_up(database: &dyn Database, now: u64) -> Result<bool, StoreError> {
     let mut left = AT_ONCE;
     let mut from = Level { length: 0, ..LEVELS[0] };
     for to in &LEVELS[1..] {
-        while left > 0 && roll_up_one(connection, from, *to, now)? {
+        while left > 0 && roll_up_one(database, from, *to, now)? {
             left -= 1;
         }
         from = *to;
@@ -92,21 +98,20 @@ pub fn roll_up(connection: &Connection, now: u64) -> Result<bool, StoreError> {
 }
 
 /// Makes one row of those of a process in the oldest stretch of the next level; whether there was any.
-fn roll_up_one(connection: &Connection, from: Level, to: Level, now: u64) -> Result<bool, StoreError> {
+fn roll_up_one(database: &dyn Database, from: Level, to: Level, now: u64) -> Result<bool, StoreError> {
     let signed = |time: u64| i64::try_from(time).unwrap_or(i64::MAX);
     let before = signed(now.saturating_sub(from.stays));
     // What came a short while ago stays as it is, however old it says that it is: it may come once more.
-    let oldest = connection
-        .prepare(
-            "SELECT start, \"end\", application, host, program, process, started FROM observations
-             WHERE level = ?1 AND start < ?2 AND \"end\" < ?2 AND touched < ?2 ORDER BY start LIMIT 1",
-        )?
-        .query_row([signed(from.length), before], |row| {
-            let name = |at| row.get::<_, String>(at);
-            let process = (name(2)?, name(3)?, name(4)?, row.get::<_, i64>(5)?, row.get::<_, i64>(6)?);
-            Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?, process))
-        })
-        .optional()?;
+    let oldest = database.first(
+        "SELECT start, \"end\", application, host, program, process, started FROM observations
+         WHERE level = ?1 AND start < ?2 AND \"end\" < ?2 AND touched < ?2 ORDER BY start LIMIT 1",
+        &[from.length.into(), before.into()],
+        |row| {
+            let name = |at| row.text(at).map(str::to_owned);
+            let process = (name(2)?, name(3)?, name(4)?, row.number(5)?, row.number(6)?);
+            Ok((row.number(0)?, row.number(1)?, process))
+        },
+    )?;
     let Some((start, end, (application, host, program, id, started))) = oldest else { return Ok(false) };
     let length = signed(to.length);
     // As the statement below reckons it, to the nanosecond.
@@ -117,69 +122,53 @@ fn roll_up_one(connection: &Connection, from: Level, to: Level, now: u64) -> Res
     let upper = stretch.saturating_add(length);
     let mut sum: Option<Observation> = None;
     let (mut ranges, mut touched, mut merged) = (Ranges::default(), 0_i64, Vec::new());
-    {
-        let mut statement = connection.prepare(
-            "SELECT start, \"end\", touched, ranges, content FROM observations
-             WHERE host = ?1 AND process = ?2 AND start >= ?3 AND start < ?4 AND application = ?5 AND program = ?6
-             AND started = ?7 AND start + (\"end\" - start) / 2 >= ?8 AND start + (\"end\" - start) / 2 < ?4
-             AND (level = ?9 AND \"end\" < ?10 AND touched < ?10 OR level = ?11)",
-        )?;
-        let mut rows = statement.query(params![
-            host,
-            id,
-            lowest,
-            upper,
-            application,
-            program,
-            started,
-            stretch,
-            signed(from.length),
-            before,
-            length
-        ])?;
-        while let Some(row) = rows.next()? {
-            let (begin, end): (i64, i64) = (row.get(0)?, row.get(1)?);
-            touched = touched.max(row.get(2)?);
-            let own = Ranges::read(row.get_ref(3)?.as_blob().map_err(rusqlite::Error::from)?, begin)?;
+    let (application, host, program) = (application.as_str(), host.as_str(), program.as_str());
+    database.each(
+        "SELECT start, \"end\", touched, ranges, content FROM observations
+         WHERE host = ?1 AND process = ?2 AND start >= ?3 AND start < ?4 AND application = ?5 AND program = ?6
+         AND started = ?7 AND start + (\"end\" - start) / 2 >= ?8 AND start + (\"end\" - start) / 2 < ?4
+         AND (level = ?9 AND \"end\" < ?10 AND touched < ?10 OR level = ?11) ORDER BY start, \"end\"",
+        &[
+            host.into(),
+            id.into(),
+            lowest.into(),
+            upper.into(),
+            application.into(),
+            program.into(),
+            started.into(),
+            stretch.into(),
+            from.length.into(),
+            before.into(),
+            length.into(),
+        ],
+        &mut |row| {
+            let (begin, end) = (row.number(0)?, row.number(1)?);
+            touched = touched.max(row.number(2)?);
+            let own = Ranges::read(row.bytes(3)?, begin)?;
             // What was not merged is one range.
             let whole = [(begin, end)];
             ranges.add(if own.0.is_empty() { &whole } else { &own.0 });
-            let content = unpacked(row.get_ref(4)?.as_blob().map_err(rusqlite::Error::from)?)?;
+            let content = unpacked(row.bytes(4)?)?;
             match &mut sum {
                 None => sum = Some(content),
                 Some(sum) => sum.merge(&content),
             }
             merged.push((begin, end));
-        }
-    }
-    let sum = sum.ok_or_else(|| StoreError::Damaged("an observation is gone while it is read".to_owned()))?;
-    let mut delete = connection.prepare(
-        "DELETE FROM observations WHERE start = ?1 AND \"end\" = ?2 AND host = ?3 AND process = ?4 AND started = ?5
-         AND application = ?6 AND program = ?7",
+            Ok(())
+        },
     )?;
+    let sum = sum.ok_or_else(|| StoreError::Damaged("an observation is gone while it is read".to_owned()))?;
     for (begin, end) in merged {
-        delete.execute(params![begin, end, host, id, started, application, program])?;
+        database.run(
+            "DELETE FROM observations WHERE start = ?1 AND \"end\" = ?2 AND host = ?3 AND process = ?4 AND started = ?5
+             AND application = ?6 AND program = ?7",
+            &[begin.into(), end.into(), host.into(), id.into(), started.into(), application.into(), program.into()],
+        )?;
     }
-    connection
-        .prepare(
-            "INSERT INTO observations
-             (application, host, program, process, started, start, \"end\", level, touched, ranges, content)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
-        )?
-        .execute(params![
-            application,
-            host,
-            program,
-            id,
-            started,
-            sum.from,
-            sum.to,
-            length,
-            touched,
-            ranges.written(),
-            packed(&sum)?
-        ])?;
-    Ok(true)
+    match insert(database, &sum, touched, length, &ranges.written())? {
+        0 => Err(StoreError::Damaged("an observation is in the place of those that are merged".to_owned())),
+        _ => Ok(true),
+    }
 }
 
 /// Observations that are gathered for a question: where there are very many, neighbours of a process become one.

@@ -6,13 +6,14 @@ use dyelog_server::journal::{Journal, Kind, Record};
 use dyelog_server::store::Store;
 use dyelog_server::worker::{Worker, Working};
 use proptest::prelude::*;
-use tempfile::TempDir;
+use proptest::test_runner::TestRunner;
 
+use crate::home::Home;
 use crate::support::{BEGIN, Recorded, SECOND, of_file, request, trace};
 
 /// A server without its network, which can be killed.
 struct Server {
-    folder: TempDir,
+    home: Home,
     memory: Memory,
     journal: Journal<Memory>,
     store: Store,
@@ -22,12 +23,15 @@ struct Server {
 
 impl Server {
     fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        Self::at(Home::file())
+    }
+
+    fn at(home: Home) -> Self {
         let memory = Memory::default();
-        let store = Store::open(&folder.path().join("store.db")).unwrap();
+        let store = home.open();
         let journal = Journal::open(memory.clone(), 0).unwrap();
         let worker = Worker::new(Working::default(), memory.clone(), &store).unwrap();
-        Self { folder, memory, journal, store, worker, now: BEGIN }
+        Self { home, memory, journal, store, worker, now: BEGIN }
     }
 
     fn receive(&mut self, payload: Vec<u8>) {
@@ -55,7 +59,7 @@ impl Server {
     }
 
     fn start_again(&mut self) {
-        self.store = Store::open(&self.folder.path().join("store.db")).unwrap();
+        self.store = self.home.open();
         let floor = self.store.progress().unwrap().position;
         self.journal = Journal::open(self.memory.clone(), floor).unwrap();
         self.worker = Worker::new(Working::default(), self.memory.clone(), &self.store).unwrap();
@@ -112,47 +116,63 @@ proptest! {
     fn the_model_is_that_of_the_same_spans_in_a_file(
         spans in traces().prop_shuffle(), lost in prop_oneof![2 => Just(0_usize), 1 => 1..3_usize], steps in proptest::collection::vec(step(), 1..60)
     ) {
-        let delivered = &spans[lost.min(spans.len() - 1)..];
-        let mut server = Server::new();
-        let mut left = delivered;
-        let mut sent = 0;
-        for step in steps {
-            // All of it is within the grace.
-            server.now += 10_000_000;
-            match step {
-                Step::Send { spans, times } => {
-                    let (now, later) = left.split_at(spans.min(left.len()));
-                    left = later;
-                    for _ in 0..times {
-                        server.receive(request(now));
-                        sent += now.len() as u64;
-                    }
-                }
-                Step::Work => server.work(),
-                Step::Checkpoint => {
-                    server.work();
-                    server.checkpoint();
-                }
-                Step::Die(torn) => server.die(&torn),
-            }
-        }
-        server.receive(request(left));
-        sent += left.len() as u64;
-        server.finish();
-        let counts = server.worker.counts();
-        prop_assert_eq!((counts.received, counts.folded, counts.open), (sent, delivered.len() as u64, 0));
-        // The other half of a call, where it is missing, is guessed from the traces that are folded together.
-        if delivered.len() == spans.len() {
-            prop_assert_eq!(server.period(0, u64::MAX).unwrap(), of_file(delivered));
-        }
-        server.die(b"");
-        prop_assert_eq!(server.worker.counts(), counts);
+        law(Server::new(), &spans, lost, steps)?;
     }
+}
+
+/// Whatever happens to a server, its model is that of the same spans in a file.
+fn law(mut server: Server, spans: &[Recorded], lost: usize, steps: Vec<Step>) -> Result<(), TestCaseError> {
+    let delivered = &spans[lost.min(spans.len() - 1)..];
+    let mut left = delivered;
+    let mut sent = 0;
+    for step in steps {
+        // All of it is within the grace.
+        server.now += 10_000_000;
+        match step {
+            Step::Send { spans, times } => {
+                let (now, later) = left.split_at(spans.min(left.len()));
+                left = later;
+                for _ in 0..times {
+                    server.receive(request(now));
+                    sent += now.len() as u64;
+                }
+            }
+            Step::Work => server.work(),
+            Step::Checkpoint => {
+                server.work();
+                server.checkpoint();
+            }
+            Step::Die(torn) => server.die(&torn),
+        }
+    }
+    server.receive(request(left));
+    sent += left.len() as u64;
+    server.finish();
+    let counts = server.worker.counts();
+    prop_assert_eq!((counts.received, counts.folded, counts.open), (sent, delivered.len() as u64, 0));
+    // The other half of a call, where it is missing, is guessed from the traces that are folded together.
+    if delivered.len() == spans.len() {
+        prop_assert_eq!(server.period(0, u64::MAX).unwrap(), of_file(delivered));
+    }
+    server.die(b"");
+    prop_assert_eq!(server.worker.counts(), counts);
+    Ok(())
+}
+
+/// The same law of stores elsewhere.
+pub fn it_holds_in(homes: impl Fn() -> Home, cases: u32) {
+    let mut runner = TestRunner::new(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(cases) });
+    let cases = (traces().prop_shuffle(), 0..3_usize, proptest::collection::vec(step(), 1..60));
+    runner.run(&cases, |(spans, lost, steps)| law(Server::at(homes()), &spans, lost, steps)).unwrap();
 }
 
 #[test]
 fn each_interval_has_the_model_of_its_own_traces() {
-    let mut server = Server::new();
+    each_interval_has_the_model_of_its_own_traces_in(Home::file());
+}
+
+pub fn each_interval_has_the_model_of_its_own_traces_in(home: Home) {
+    let mut server = Server::at(home);
     let minute = |number: u64| -> Vec<Recorded> {
         (0..6).flat_map(|at| trace(10 * number + at, BEGIN + (number * 60 + at * 9) * SECOND, &[3, 5 + at])).collect()
     };

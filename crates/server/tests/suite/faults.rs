@@ -32,7 +32,13 @@ async fn ask(service: &Arc<Service>, method: &str, path: &str, body: Vec<u8>) ->
 fn a_full_disk_is_told_and_goes_by() {
     let folder = tempfile::tempdir().unwrap();
     let memory = Memory::default();
-    let service = Service::start_on(&folder.path().join("store.db"), memory.clone(), Working::default()).unwrap();
+    let service = Service::start_on(
+        &folder.path().join("store.db").as_path().into(),
+        &folder.path().join("store.db"),
+        memory.clone(),
+        Working::default(),
+    )
+    .unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let put = |number: u64| ask(&service, "POST", "/v1/traces", request(&trace(number, BEGIN, &[2])));
@@ -56,7 +62,7 @@ fn a_store_that_fails_is_told_and_nothing_is_lost() {
     let path = folder.path().join("store.db");
     let memory = Memory::default();
     let working = Working { checkpoint: SECOND / 10, ..Working::default() };
-    let service = Service::start_on(&path, memory, working).unwrap();
+    let service = Service::start_on(&path.as_path().into(), &path, memory, working).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         // A table that is gone stands for whatever may happen to a store.

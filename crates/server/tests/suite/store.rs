@@ -4,12 +4,16 @@ use dyelog::lqn::saved;
 use dyelog::lqn::submodel::EntryIndex;
 use dyelog_server::store::{LEVELS, Store, StoreError};
 
+use crate::home::Home;
 use crate::support::{BEGIN, SECOND, of_file, trace};
 
 #[test]
 fn roll_ups_keep_what_happened() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut store = Store::open(&folder.path().join("store.db")).unwrap();
+    roll_ups_keep_what_happened_in(&Home::file());
+}
+
+pub fn roll_ups_keep_what_happened_in(home: &Home) {
+    let mut store = home.open();
     let begin = BEGIN / LEVELS[4].length * LEVELS[4].length;
     let mut all = Vec::new();
     for number in 0..200 {
@@ -46,9 +50,44 @@ fn roll_ups_keep_what_happened() {
 }
 
 #[test]
+fn past_intervals_take_few_bytes() {
+    let home = Home::file();
+    let mut store = home.open();
+    let begin = BEGIN / LEVELS[4].length * LEVELS[4].length;
+    let mut state = 1_u64;
+    let mut random = |below: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % below
+    };
+    for interval in 0..12 {
+        let start = begin + interval * LEVELS[0].length;
+        let spans: Vec<_> = (0..300)
+            .flat_map(|number| {
+                let calls: Vec<u64> = (0..2 + random(2)).map(|_| 1 + random(30)).collect();
+                trace(300 * interval + number, start + random(LEVELS[0].length), &calls)
+            })
+            .collect();
+        let (sub, merge) = saved::parse(&"test".into(), &of_file(&spans)).unwrap();
+        store.add(start, start, &sub, &merge).unwrap();
+    }
+    let most = |store: &Store| store.intervals(begin, u64::MAX).unwrap().iter().map(|own| own.bytes).max().unwrap();
+    // What is not past is kept whole.
+    assert!(most(&store) > 2 * 4096);
+    while store.roll_up(begin + LEVELS[0].stays + LEVELS[2].length, u64::MAX).unwrap() {}
+    assert_eq!(store.intervals(begin, u64::MAX).unwrap().len(), 2);
+    assert!(most(&store) <= 2 * 4096, "{}", most(&store));
+    let (submodel, _) = store.period(begin, u64::MAX).unwrap().unwrap();
+    let fewest = submodel.entries().iter().map(|entry| entry.stays.kept().len()).filter(|stays| *stays > 0).min();
+    assert!(fewest >= Some(32) && submodel.scenarios.len() == 2, "{fewest:?}");
+}
+
+#[test]
 fn periods_are_cut_at_intervals() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut store = Store::open(&folder.path().join("store.db")).unwrap();
+    periods_are_cut_at_intervals_in(&Home::file());
+}
+
+pub fn periods_are_cut_at_intervals_in(home: &Home) {
+    let mut store = home.open();
     let begin = BEGIN / LEVELS[0].length * LEVELS[0].length;
     let (sub, merge) = saved::parse(&"test".into(), &of_file(&trace(1, begin, &[2]))).unwrap();
     for number in 0..3 {

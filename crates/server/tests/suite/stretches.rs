@@ -6,12 +6,14 @@ use dyelog_observe::period::Period;
 use dyelog_server::store::{LEVELS, Store, Which};
 use rusqlite::Connection;
 
+use crate::home::Home;
+
 const SECOND: i64 = 1_000_000_000;
 /// A whole day.
 const BEGIN: i64 = 19_000 * 86_400 * SECOND;
 
 /// An interval of ten seconds, so many seconds after the begin.
-fn observed(id: u64, second: i64) -> Observation {
+pub fn observed(id: u64, second: i64) -> Observation {
     let process = Process { application: "a".into(), host: "h".into(), program: "p".into(), id, started: 7 };
     let from = BEGIN + second * SECOND;
     let mut own = Observation::empty(process, from, from + 10 * SECOND);
@@ -40,8 +42,11 @@ fn totals(observations: &[Observation]) -> Vec<Observation> {
 
 #[test]
 fn sums_stay_while_intervals_get_longer() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut store = Store::open(&folder.path().join("store.db")).unwrap();
+    sums_stay_while_intervals_get_longer_in(&Home::file());
+}
+
+pub fn sums_stay_while_intervals_get_longer_in(home: &Home) {
+    let mut store = home.open();
     // Two processes, of which one pauses now and then, over half a day.
     let all: Vec<Observation> = (0..1200)
         .flat_map(|number| {
@@ -81,8 +86,11 @@ fn sums_stay_while_intervals_get_longer() {
 
 #[test]
 fn late_reports_come_to_what_was_merged() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut store = Store::open(&folder.path().join("store.db")).unwrap();
+    late_reports_come_to_what_was_merged_in(&Home::file());
+}
+
+pub fn late_reports_come_to_what_was_merged_in(home: &Home) {
+    let mut store = home.open();
     let time = |second: i64| (BEGIN + second * SECOND).cast_unsigned();
     store.put_observations(&[vec![observed(1, 0), observed(1, 10), observed(1, 40)]], time(50)).unwrap();
     let later = time(50) + LEVELS[0].stays + LEVELS[1].length;
