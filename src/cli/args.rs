@@ -147,7 +147,7 @@ pub struct ReadingArguments {
     /// Spans: names of operations that fit the pattern are one operation, such as `GET /user/*`; `none` keeps all names that fit no pattern; may be repeated
     #[arg(long, value_name = "PATTERN", value_parser = group)]
     pub group: Vec<String>,
-    /// Tables of spans: what their columns mean, a file in TOML or `deeptralog`, `nezha`, `alibaba-2021`, `alibaba-2022`; the names of columns tell where not given
+    /// Tables of spans: what their columns mean, a file in TOML or `deeptralog`, `nezha`, `alibaba-2021`, `alibaba-2022`, `clickhouse`; the names of columns tell where not given
     #[arg(long, value_name = "MAPPING", value_parser = table)]
     pub table: Option<Arc<TableMapping>>,
     /// Spans: how much memory those take whose operations may go on in what was not read yet, such as `512MB`; what exceeds it waits in files of the folder for temporary ones, which no result depends on

@@ -1,5 +1,6 @@
 //! Files to read, `-` being standard input.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -29,14 +30,33 @@ pub fn input(path: &Path) -> Input {
 }
 
 /// Files as inputs of the library. A folder stands for all files in it and in its folders, and a pattern for those whose names fit, both in the order of
-/// their names; an archive (tar, zip) for those in it. What is no trace among them is left out later.
+/// their names; an archive (tar, zip) for those in it. What is no trace among them is left out later. A file that lies beside one and says what is in it is
+/// read, too.
 pub fn inputs(paths: &[PathBuf]) -> Vec<Input> {
     let patterns = |path: &PathBuf| {
         let is_pattern = !is_stdin(path) && glob::is_pattern(&path.to_string_lossy()) && !path.exists();
         let fitting = if is_pattern { glob::files(path) } else { Vec::new() };
         if fitting.is_empty() { vec![path.clone()] } else { fitting }
     };
-    paths.iter().flat_map(patterns).flat_map(|path| inputs_of(&path)).collect()
+    let named: Vec<PathBuf> = paths.iter().flat_map(patterns).collect();
+    let mut known: HashSet<PathBuf> = named.iter().cloned().collect();
+    let with_companion = |path: &PathBuf| {
+        let beside = companion(path).filter(|beside| known.insert(beside.clone()));
+        [inputs_of(path), beside.iter().map(|beside| input(beside).found()).collect()].concat()
+    };
+    named.iter().flat_map(with_companion).collect()
+}
+
+/// The file beside a piece of a log of Kieker, or of a block of Tempo, that says what is in it.
+fn companion(path: &Path) -> Option<PathBuf> {
+    let name = path.file_name()?.to_string_lossy();
+    let is_log = name.split('.').skip(1).any(|part| matches!(part, "dat" | "bin"));
+    let companions: &[&str] = match &*name {
+        "data.parquet" => &["meta.json"],
+        _ if is_log => &["kieker.map", "tpmon.map"],
+        _ => &[],
+    };
+    companions.iter().map(|name| path.with_file_name(name)).find(|beside| beside.is_file())
 }
 
 /// How many bytes a path stands for: those of a file, or of all files of a folder or a pattern; `None` where that is not known.

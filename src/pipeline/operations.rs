@@ -20,8 +20,7 @@ pub(super) fn sifted(inputs: &[Input], reading: &Reading) -> (Vec<Input>, Vec<In
         if !input.is_found() || reading.format.is_some() {
             return true;
         }
-        // What cannot be read is reported when it is read.
-        let Ok((head, _)) = input.peek() else { return true };
+        let Ok((head, _)) = input.peek() else { return false };
         trace::format_of_head(&head).is_some() || reading.table.is_some()
     };
     let (kept, left): (Vec<Input>, Vec<Input>) = inputs.iter().cloned().partition(is_kept);
@@ -33,9 +32,19 @@ pub(super) fn sifted(inputs: &[Input], reading: &Reading) -> (Vec<Input>, Vec<In
 pub(super) fn count_left_out(report: &mut ReadReport, left: &[Input]) {
     for input in left {
         let place = Place::File { file: Arc::clone(input.name()) };
-        report.count("file that is no trace", || {
-            Diagnostic::new(Severity::Note, codes::NO_TRACE, place, "this file is no trace, and is left out")
-        });
+        let note = |severity, message| Diagnostic::new(severity, codes::NO_TRACE, place, message);
+        match input.peek() {
+            Ok((head, _)) if trace::archive::Kind::of(&head).is_some() => report.count("archive in an archive", || {
+                note(Severity::Warning, "this archive lies in another, and is left out")
+                    .with_hint("unpack the outer one, and name the folder")
+            }),
+            Ok(_) => {
+                report.count("file that is no trace", || note(Severity::Note, "this file is no trace, and is left out"))
+            }
+            Err(why) => report.count("file that cannot be read", || {
+                note(Severity::Warning, "this file cannot be read, and is left out").with_note(why.message)
+            }),
+        }
     }
 }
 

@@ -375,6 +375,15 @@ fn a_folder_is_all_of_its_files() {
     let model = run(&["model", &shown(&folder.path("log")), "--format", "text"]);
     assert_eq!(model.code, 0, "{}", model.err);
     assert!(model.out.contains("Shop") && model.out.contains("Store"), "{}", model.out);
+    // The map is read where it lies beside the files that are named.
+    let named = run(&[
+        "model",
+        &shown(&folder.path("log/srv0/1.dat")),
+        &shown(&folder.path("log/srv1/1.dat")),
+        "--format",
+        "text",
+    ]);
+    assert_eq!((named.code, named.out.as_str()), (0, model.out.as_str()), "{}", named.err);
 }
 
 #[test]

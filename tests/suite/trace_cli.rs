@@ -354,6 +354,18 @@ fn folders_archives_and_patterns() {
     let (code, found, words) = dyelog(&["trace", "convert", &path("d*y/[ab].angio")]);
     assert_eq!((code, found.as_str(), words.as_str()), (0, wanted.as_str(), ""));
     assert_eq!(dyelog(&["model", &path("day")]).0, 0, "a picture is no model");
+    // An archive in an archive, and what cannot be read, are left out with a warning.
+    put("both.zip", &zip(&[("a.angio", figure), ("b.angio", rpc), ("inner.zip", &zip(&[("c.angio", rpc)]))]));
+    let (code, found, words) = dyelog(&["trace", "convert", &path("both.zip")]);
+    assert_eq!((code, found.as_str()), (0, wanted.as_str()), "{words}");
+    assert!(words.contains("warning[T007]: this archive lies in another") && words.contains("inner.zip"), "{words}");
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink("nowhere", folder.path().join("day/gone.angio")).expect("it can be made");
+        let (code, found, words) = dyelog(&["trace", "convert", &path("day")]);
+        assert_eq!((code, found.as_str()), (0, wanted.as_str()), "{words}");
+        assert!(words.contains("warning[T007]: this file cannot be read") && words.contains("gone.angio"), "{words}");
+    }
     // A file that is named is a trace, or refused.
     assert_eq!(dyelog(&["trace", "convert", &path("day/read.me")]).0, 2);
     // What is cut off ends where it ends.

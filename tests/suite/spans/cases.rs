@@ -210,11 +210,14 @@ fn batch_of_messages() {
     operation "mail receive" run=0000000000000003
     1,1,Be | mail,1 op="receive"
     1,2,Ac | mail,2
-    1,3,Ed | mail,3
+    1,3,Ac | mail,3 name="receive"
+    1,4,Ac | mail,4
+    1,5,Ed | mail,5
     "#);
     assert_snapshot!(counted(table), @r"
     link without a message: 1
     message that came in a batch: 1
+    span that waits for messages: 1
     ");
 }
 

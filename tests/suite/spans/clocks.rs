@@ -140,6 +140,38 @@ fn a_clock_that_drifts_is_followed_without_client_halves() {
 }
 
 #[test]
+fn waiting_for_messages_is_no_demand() {
+    // Once within an operation, once as its first span: in both, the service works for 15 ms.
+    for (first, works) in [
+        ("a - mail server job 0 65\nb a mail client receive 10 60", ""),
+        ("b - mail consumer receive 10 60", "\nc b mail internal work 60 75"),
+    ] {
+        let table = format!("{first} messaging.operation=receive{works}");
+        let outcome = outcome(&table);
+        let [operation] = outcome.operations.as_slice() else { panic!("one operation") };
+        let pauses: f64 = operation.events.iter().map(|event| event.pause).filter(|pause| !pause.is_nan()).sum();
+        let times = || operation.events.iter().map(|event| event.time);
+        let all = times().fold(f64::MIN, f64::max) - times().fold(f64::MAX, f64::min);
+        assert!((pauses - 0.05).abs() < 1e-9 && (all - pauses - 0.015).abs() < 1e-9, "{pauses} of {all}\n{table}");
+    }
+}
+
+#[test]
+fn work_that_outlasts_the_span_that_caused_it_tells_nothing_of_clocks() {
+    // No kinds: a message is sent in 2 ms, and worked on for 40 ms, always as late.
+    let mut table = String::new();
+    for trace in 1..=40 {
+        let at = |time: i64| time + trace * 1000;
+        let [begin, end, sends, sent, works, done] = [0, 100, 82, 84, 90, 130].map(at);
+        writeln!(table, "{trace}/a - web server GET {begin} {end} host=h1").expect("memory takes all");
+        writeln!(table, "{trace}/b {trace}/a web internal send {sends} {sent} host=h1").expect("memory takes all");
+        writeln!(table, "{trace}/c {trace}/b mailer server mail {works} {done} host=h2").expect("memory takes all");
+    }
+    let outcome = outcome(&table);
+    assert_eq!(told(&outcome), Vec::<String>::new());
+}
+
+#[test]
 fn work_that_is_deferred_is_no_drift() {
     // Nobody waits for it, however late it is.
     let outcome = outcome(&visits(400, 0.0, |second| f64::from(second * 13 % 40)));

@@ -333,7 +333,7 @@ fn place_at(tables: &mut Tables, at: Option<(u32, Option<Branch>)>, phase: u8) -
 }
 
 /// The time from a node to the next of its visit, in which its task was not waiting for another: the next node of the
-/// thread is on the same task, and is no join.
+/// thread is on the same task, and is no join. What it pauses there by its own account is no part of it.
 pub(super) fn exclusive(toeg: &Toeg, outcome: &Outcome, node: NodeId) -> Option<f64> {
     let next = toeg.next_in_thread(node);
     if next == NONE || outcome.owner[next as usize] != outcome.owner[node as usize] {
@@ -344,7 +344,8 @@ pub(super) fn exclusive(toeg: &Toeg, outcome: &Outcome, node: NodeId) -> Option<
     if event.task != after.task || waited {
         return None;
     }
-    let seconds = after.time - event.time;
+    let paused = if event.pause > 0.0 { event.pause } else { 0.0 };
+    let seconds = after.time - event.time - paused;
     (!seconds.is_nan()).then(|| seconds.max(0.0))
 }
 

@@ -30,13 +30,15 @@ pub struct Row {
     quoted: bool,
     /// Whether there is a quotation mark without another one.
     unpaired: bool,
+    /// Whether the last field is in quotes that do not end.
+    open: bool,
 }
 
 impl Row {
     /// Splits a line.
     pub fn split(&mut self, line: &str, delimiter: Delimiter) {
         self.fields.clear();
-        (self.quoted, self.unpaired) = (false, false);
+        (self.quoted, self.unpaired, self.open) = (false, false, false);
         match delimiter {
             Delimiter::White => {
                 for word in line.split_ascii_whitespace() {
@@ -59,7 +61,7 @@ impl Row {
     /// Takes fields that are at hand, in the line that they make.
     pub fn join<'f>(&mut self, line: &mut String, fields: impl Iterator<Item = std::borrow::Cow<'f, str>>) {
         self.fields.clear();
-        (self.quoted, self.unpaired) = (false, false);
+        (self.quoted, self.unpaired, self.open) = (false, false, false);
         line.clear();
         for field in fields {
             let start = line.len();
@@ -77,8 +79,10 @@ impl Row {
             let start = self.unquoted.len();
             while rest.next_if(|next| *next == ' ').is_some() {}
             if rest.next_if_eq(&'"').is_some() {
+                self.open = true;
                 while let Some(next) = rest.next() {
                     if next == '"' && rest.next_if_eq(&'"').is_none() {
+                        self.open = false;
                         break;
                     }
                     self.unquoted.push(next);
@@ -98,6 +102,11 @@ impl Row {
     /// Whether a field in quotes goes on on the next line, or came from the one before.
     pub fn is_broken(&self) -> bool {
         self.unpaired
+    }
+
+    /// Whether a field in quotes goes on on the next line.
+    pub fn is_open(&self) -> bool {
+        self.open
     }
 
     /// How many fields there are.

@@ -1,18 +1,15 @@
 //! The values of a column, page by page.
 
-use std::io::Read as _;
 use std::ops::Range;
 use std::vec::IntoIter;
 
+use super::packing::{LARGEST_PAGE, unpacked};
 use super::schema::Physical;
 use super::thrift::{Struct, structure};
 use super::{Datum, Malformed, Part, values};
 
 /// No page may hold more values.
 const MOST_VALUES: usize = 1 << 24;
-
-/// No page may be larger, in bytes.
-const LARGEST_PAGE: usize = 1 << 29;
 
 /// One column of a row group.
 pub(super) struct Column<'f> {
@@ -217,82 +214,4 @@ fn level_runs(bytes: &[u8], most: u8, count: usize) -> Result<Vec<u32>, Malforme
         return Err(Malformed("a level is too high"));
     }
     Ok(levels)
-}
-
-/// A page as it was before it was packed, of so many bytes.
-fn unpacked(codec: i64, bytes: &[u8], size: usize) -> Result<Vec<u8>, Malformed> {
-    if size > LARGEST_PAGE {
-        return Err(Malformed("a page is too large"));
-    }
-    let read = |mut input: Box<dyn std::io::Read + '_>| {
-        let mut out = Vec::new();
-        input.by_ref().take(size as u64).read_to_end(&mut out).map_err(|_| Malformed("a page cannot be unpacked"))?;
-        Ok(out)
-    };
-    match codec {
-        0 => Ok(bytes.to_vec()),
-        1 => snappy(bytes, size),
-        2 => read(Box::new(flate2::read::MultiGzDecoder::new(bytes))),
-        6 => {
-            let decoder = zstd::stream::read::Decoder::with_buffer(bytes);
-            read(Box::new(decoder.map_err(|_| Malformed("a page cannot be unpacked"))?))
-        }
-        _ => Err(Malformed("it is packed with LZO, Brotli or LZ4; pack it with Snappy, zstd or gzip")),
-    }
-}
-
-/// What Snappy packed, without a frame.
-fn snappy(bytes: &[u8], size: usize) -> Result<Vec<u8>, Malformed> {
-    let mut at = 0;
-    let length = usize::try_from(values::varint(bytes, &mut at)?).map_err(|_| Malformed::SHORT)?;
-    if length > size {
-        return Err(Malformed("a page is larger than it says"));
-    }
-    let mut out: Vec<u8> = Vec::new();
-    let number = |at: &mut usize, count: usize| {
-        let taken = bytes.get(*at..*at + count).ok_or(Malformed::SHORT)?;
-        *at += count;
-        Ok::<_, Malformed>(taken.iter().rev().fold(0usize, |sum, byte| sum << 8 | usize::from(*byte)))
-    };
-    while at < bytes.len() {
-        let tag = number(&mut at, 1)?;
-        let (length, offset) = match tag & 3 {
-            0 => {
-                let length = match tag >> 2 {
-                    short @ 0..60 => short,
-                    long => number(&mut at, long - 59)?,
-                } + 1;
-                let end = at.checked_add(length).ok_or(Malformed::SHORT)?;
-                out.extend_from_slice(bytes.get(at..end).ok_or(Malformed::SHORT)?);
-                at = end;
-                continue;
-            }
-            1 => ((tag >> 2 & 7) + 4, tag >> 5 << 8 | number(&mut at, 1)?),
-            2 => ((tag >> 2) + 1, number(&mut at, 2)?),
-            _ => ((tag >> 2) + 1, number(&mut at, 4)?),
-        };
-        let from = out.len().checked_sub(offset).filter(|_| offset > 0).ok_or(Malformed::SHORT)?;
-        if out.len() + length > size {
-            return Err(Malformed("a page is larger than it says"));
-        }
-        // What is copied may overlap what comes of it.
-        for place in from..from + length {
-            out.push(out[place]);
-        }
-    }
-    if out.len() == length { Ok(out) } else { Err(Malformed::SHORT) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn snappy_copies_what_it_wrote() {
-        // "ab", then four bytes from two before, then a literal.
-        let packed = [7, 0b0000_0100, b'a', b'b', 0b0000_0001, 2, 0, b'c'];
-        assert_eq!(snappy(&packed, 7).expect("it is whole"), b"abababc");
-        assert!(snappy(&packed, 6).is_err() && snappy(&packed[..6], 7).is_err());
-        assert!(snappy(&[4, 0b0000_0001, 2], 4).is_err(), "nothing lies before");
-    }
 }

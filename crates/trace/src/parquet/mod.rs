@@ -3,6 +3,7 @@
 //! Whatever is read of a file is checked before it is used. A row group is in memory, and what is packed is unpacked a page at a time.
 
 mod column;
+mod packing;
 mod rows;
 mod schema;
 mod thrift;

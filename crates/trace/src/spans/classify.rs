@@ -152,7 +152,8 @@ pub fn classify(tree: &TreeView, known: &Knowledge<'_>, plan: &mut SpanPlan) -> 
 impl Builder<'_> {
     fn root(&mut self) {
         let root = self.tree.span(0);
-        let calls = root.kind.calls() && !root.polls();
+        // What waits for a message is no work, so that it lies within a visit, as a call does.
+        let calls = root.kind.calls() || root.polls();
         let visit = self.visit(0, NONE, NONE);
         self.plan.visits[visit as usize].unrecorded = calls;
         let scope = self.plan.visits[visit as usize].scope;

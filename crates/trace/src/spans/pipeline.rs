@@ -293,6 +293,19 @@ fn report_unanswered(
     });
 }
 
+/// Whether a visit takes longer than the span within another visit that caused it. By no clock did that span wait for it.
+fn outlasts_its_cause(tree: &TreeView, visit: u32, caller: u32) -> bool {
+    let cause = tree.parents[visit as usize];
+    if cause == NONE || cause == caller {
+        return false;
+    }
+    let [own, cause] = [visit, cause].map(|span| tree.spans[span as usize].duration());
+    own > cause.saturating_add(cause / MUCH_LONGER).saturating_add(SLACK)
+}
+
+/// A span that a client waits for takes no more than a part of its time longer.
+const MUCH_LONGER: i64 = 20;
+
 /// What all trees together tell.
 #[derive(Default)]
 struct Survey {
@@ -331,7 +344,8 @@ impl Survey {
                     let key = (client.service, client.peer, client.name);
                     *seen.entry(key).or_default().entry(callee.service).or_default() += 1;
                 }
-                if options.correct_skew && call_kind == CallKind::Open && (item.client || !caller.unrecorded) {
+                let bounded = item.client || !caller.unrecorded && !outlasts_its_cause(&tree, callee.span, caller.span);
+                if options.correct_skew && call_kind == CallKind::Open && bounded {
                     let outer = if item.client { (item.start, item.end) } else { (caller.start, caller.end) };
                     let inner = (callee.start, callee.end);
                     let (from, to) = (caller.clock, callee.clock);

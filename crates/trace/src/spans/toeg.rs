@@ -302,8 +302,11 @@ impl Run<'_> {
                 self.node(Kind::Activity, visit, start, span);
                 (self.last().activity, self.last().cpu) = (name, item_cpu);
                 if polls {
+                    let first = if inner == NONE { end } else { self.plan.scopes[inner as usize].start };
+                    let until = end.min(first).max(start);
+                    self.last().pause = if until > start { (until - start) as f64 * 1e-9 } else { f64::NAN };
                     // The time after it is no idle time.
-                    self.node(Kind::Activity, visit, end, span);
+                    self.node(Kind::Activity, visit, until, span);
                 }
                 if inner != NONE {
                     self.items_of(inner);

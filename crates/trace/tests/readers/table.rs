@@ -46,6 +46,47 @@ fn data_sets() {
     insta::assert_snapshot!("table_aiops", recorded(aiops.as_bytes()));
 }
 
+/// Of what `SkyWalking` exports, the library tells messages from calls.
+#[test]
+fn messages_of_deeptralog() {
+    let text = "StartTime,EndTime,URL,SpanType,Service,SpanId,TraceId,Peer,ParentSpan,Component,IsError
+1627001000000,1627001000120,{POST}/buy,Entry,front,s1.0,t1,,-1,SpringMVC,False
+1627001000010,1627001000012,RabbitMQ/orders,Exit,front,s1.1,t1,rabbit:5672,s1.0,rabbitmq-producer,False
+1627001000015,1627001000055,RabbitMQ/orders,Entry,mail,s2.0,t1,,s1.1,rabbitmq-consumer,False
+";
+    let found = recorded(text.as_bytes());
+    let kinds: Vec<bool> = ["producer", "consumer"].iter().map(|kind| found.contains(kind)).collect();
+    assert_eq!(kinds, [true, true], "{found}");
+}
+
+#[test]
+fn tables_that_stores_of_traces_give_out() {
+    let honeycomb =
+        "Timestamp,SampleRate,duration_ms,name,service.name,span.kind,trace.parent_id,trace.span_id,trace.trace_id
+2023-11-14T22:13:20.5Z,4,12.5,GET /,web,server,,a,t1
+2023-11-14T22:13:20.501Z,4,2,find,web,client,a,b,t1
+";
+    insta::assert_snapshot!("table_honeycomb", recorded(honeycomb.as_bytes()));
+    let clickhouse = r#"Timestamp,TraceId,SpanId,ParentSpanId,TraceState,SpanName,SpanKind,ServiceName,ResourceAttributes,SpanAttributes,Duration,StatusCode
+2023-11-14 22:13:20.000000001,t1,a,,"ot=th:c",GET /,Server,web,"{'host.name':'h1'}","{'http.route':'/'}",12500000,Unset
+2023-11-14 22:13:20.001,t1,b,a,"ot=th:c",SELECT,Client,web,"{'host.name':'h1'}","{'db.system':'mysql','db.statement':'SELECT
+  ""a""'}",2000000,Error
+"#;
+    insta::assert_snapshot!("table_clickhouse", recorded(clickhouse.as_bytes()));
+}
+
+#[test]
+fn fields_over_several_lines() {
+    let text = "trace,span,parent,service,name,start_us,duration_us
+1,a,,web,\"GET
+/ \"\"x\"\"\",1700000000000000,5
+1,b,a,web,5\" disk,1700000000000001,1
+1,c,a,web,\"never ends,1700000000000001,1
+1,d,a,web,last,1700000000000002,1
+";
+    insta::assert_snapshot!("table_lines", recorded(text.as_bytes()));
+}
+
 #[test]
 fn both_sides_of_calls() {
     // Of 2021: the names of a side may be lost, a response time may be below the resolution, a side may be missing.

@@ -45,7 +45,8 @@ impl Builder<'_> {
         }
     }
 
-    fn take_spans(&mut self) -> Spans {
+    /// The spans so far, which are no longer those of the builder.
+    pub(crate) fn take_spans(&mut self) -> Spans {
         let next = Spans {
             files: self.spans.files.clone(),
             kept: self.spans.kept.is_some().then(Box::default),

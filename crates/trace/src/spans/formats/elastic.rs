@@ -115,6 +115,14 @@ struct Told<'a> {
     dropped: &'a [Value],
 }
 
+impl Told<'_> {
+    /// Whether it waits for messages.
+    fn waits(&self) -> bool {
+        let receives = matches!(&*self.action, "receive" | "poll" | "consume");
+        !self.is_transaction && self.type_ == "messaging" && receives
+    }
+}
+
 impl Elastic {
     fn sent(&self, builder: &mut Builder<'_>, own: Fields<'_>, is_transaction: bool) {
         let offset = own.get("start").filter(|_| own.get("timestamp").is_none());
@@ -212,6 +220,9 @@ impl Elastic {
         }
         let weight = span.weight;
         builder.apply_attributes_but_service(&mut span);
+        if told.waits() {
+            span.messaging = Messaging::Receive;
+        }
         span.weight = weight;
         let end = told.start.zip(told.duration).map(|(start, duration)| start.saturating_add(duration));
         let calls = told.composite.and_then(|composite| {
@@ -316,10 +327,7 @@ fn kind(told: &Told<'_>) -> SpanKind {
         return if messaging { SpanKind::Consumer } else { SpanKind::Server };
     }
     if messaging {
-        return match &*told.action {
-            "receive" | "poll" | "consume" => SpanKind::Internal,
-            _ => SpanKind::Producer,
-        };
+        return if told.waits() { SpanKind::Internal } else { SpanKind::Producer };
     }
     let leaves = matches!(&*told.type_, "external" | "db" | "cache" | "storage" | "rpc") || !told.peer.is_empty();
     if leaves { SpanKind::Client } else { SpanKind::Internal }

@@ -8,7 +8,7 @@
 //! | service, machine | `service.name` or `service_name`; the attributes of OpenTelemetry |
 //! | sampling | `SampleRate`, `samplerate`: how many one stands for |
 //!
-//! Events of `meta.annotation_type` `span_event` belong to the span `trace.parent_id`, and so do links (`link`). All other fields are attributes.
+//! Events of `meta.annotation_type` `span_event` belong to the span `trace.parent_id`, and so do links (`link`). Fields that are no members of a span are attributes.
 
 use rustc_hash::FxHashMap;
 use serde_json::Value;
@@ -27,7 +27,10 @@ pub(super) const FORMAT: SpanFormat = SpanFormat {
     format: crate::Format::Honeycomb,
     title: "Honeycomb",
     content: &[Content::Json],
-    detect: |_, head| head.has_any(&["trace.span_id", "trace.trace_id"]),
+    // A span of Zipkin may have such tags.
+    detect: |_, head| {
+        head.has_any(&["trace.span_id", "trace.trace_id"]) && !head.has_any(&["traceId", "localEndpoint"])
+    },
     read: |builder, input, strict| {
         builder.hold_traces();
         let Documents(mut honeycomb) = input::documents::<Documents<Honeycomb>>(builder, input, strict)?;
@@ -83,7 +86,15 @@ impl Honeycomb {
             return;
         }
         builder.open();
-        attributes(builder, "", own);
+        for (key, value) in own.0.iter().filter(|(key, _)| !is_member(key)) {
+            match Record::of(value) {
+                Some(within) => attributes(builder, key, within),
+                None => {
+                    builder.scalar.set_value(value);
+                    builder.attribute(key);
+                }
+            }
+        }
         if let Some(rate) = envelope.any(&["samplerate"]) {
             builder.scalar.set_value(rate);
             builder.attribute("SampleRate");
@@ -124,6 +135,22 @@ impl Honeycomb {
             builder.report.tally("link of a span that is not here", lost as u64);
         }
     }
+}
+
+/// Whether a field is read as a member of the span, and so is no attribute.
+fn is_member(key: &str) -> bool {
+    const MEMBERS: [&str; 9] = [
+        "name",
+        "duration_ms",
+        "durationMs",
+        "Timestamp",
+        "timestamp",
+        "time",
+        "service_name",
+        "meta.annotation_type",
+        "meta.signal_type",
+    ];
+    MEMBERS.contains(&key) || key.starts_with("trace.")
 }
 
 /// Whether `error` is true or a text other than "false".

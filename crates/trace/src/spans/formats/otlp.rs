@@ -32,6 +32,7 @@ pub(super) const FORMAT: SpanFormat = SpanFormat {
     content: &[Content::Json],
     detect: |_, head| {
         head.has_any(&["resourceSpans", "batches", "scopeSpans", "instrumentationLibrarySpans", "startTimeUnixNano"])
+            || head.has_any(&["resource_spans", "scope_spans", "instrumentation_library_spans", "start_time_unix_nano"])
             // What the SDK for Go writes to the standard output.
             || head.has(&["SpanContext"])
             // What that for Python writes.

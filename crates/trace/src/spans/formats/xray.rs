@@ -28,7 +28,7 @@ use crate::spans::formats::records::{Documents, Record, Records, attributes, tel
 use crate::spans::formats::{Content, SpanFormat};
 use crate::spans::ids::{SpanId, TraceId};
 use crate::spans::input;
-use crate::spans::model::{Link, Span, SpanKind};
+use crate::spans::model::{Link, Messaging, Span, SpanKind};
 use dyelog_diagnostic::names::Name;
 use dyelog_diagnostic::{Diagnostic, Place};
 
@@ -195,6 +195,10 @@ fn take(builder: &mut Builder<'_>, own: Record<'_>, mut span: Span) -> SpanId {
     span.links = builder.spans.links.len() as u32 - span.first_link;
     let id = span.id;
     builder.apply_attributes_but_service(&mut span);
+    // A queue is asked for messages, for up to 20 s where it has none.
+    if span.kind == SpanKind::Client && text(&["aws", "operation"]) == "ReceiveMessage" {
+        span.messaging = Messaging::Receive;
+    }
     let end = if own.truth("in_progress") { None } else { seconds(own, "end_time") };
     builder.finish(span, seconds(own, "start_time"), end);
     id

@@ -15,7 +15,8 @@ use std::io::{self, Write};
 use serde_json::{Map, Value, json};
 
 use crate::retained::{Attribute, Data, Kept, Keys, SpanEvent, Status, Wanted};
-use crate::spans::attributes::{Meaning, meaning};
+use crate::spans::attributes::{Attributes, Meaning, meaning};
+use crate::spans::json::Scalar;
 use crate::spans::model::{Link, Messaging, Span, SpanKind, Spans};
 use dyelog_diagnostic::names::{Name, Names};
 
@@ -157,13 +158,7 @@ impl<'a> Shown<'a> {
             _ => true,
         });
         let says = |pairs: &[Pair<'_>], is: fn(Meaning) -> bool| pairs.iter().any(|(key, _)| is(meaning(key)));
-        let peers = |means| {
-            matches!(
-                means,
-                Meaning::Peer(_) | Meaning::Address(_) | Meaning::Url(_) | Meaning::Database(_) | Meaning::Schema(_)
-            )
-        };
-        if span.peer.is_some() && !says(&pairs, peers) {
+        if span.peer.is_some() && self.told_peer(span, &pairs) != self.text(span.peer) {
             pairs.push(("peer.service".into(), json!(self.text(span.peer))));
         }
         if span.route.is_some() && !says(&pairs, |means| matches!(means, Meaning::Route(_))) {
@@ -185,6 +180,21 @@ impl<'a> Shown<'a> {
             pairs.push(("SampleRate".into(), json!(span.weight)));
         }
         pairs
+    }
+
+    /// The peer as attributes tell it.
+    fn told_peer(self, span: &Span, pairs: &[Pair<'_>]) -> String {
+        let (mut told, mut scalar) = (Attributes::default(), Scalar::default());
+        for (key, value) in pairs {
+            match meaning(key) {
+                Meaning::Nothing => {}
+                means => {
+                    scalar.set_value(value);
+                    told.take(means, &mut scalar);
+                }
+            }
+        }
+        told.peer(self.text(span.name)).to_owned()
     }
 
     /// The number of the resource that a span is of; 0 for none.

@@ -128,7 +128,7 @@ fn one_file(
         }
     }
     if let Some(table) = table {
-        table.table.finish(builder);
+        table.table.finish(builder)?;
     }
     Ok(())
 }
@@ -189,7 +189,7 @@ impl Columns {
                     ..finding.with_note("this row was left out")
                 });
             }
-            self.table.hand_on(builder);
+            builder.hand_on();
         }
         Ok(())
     }

@@ -13,20 +13,15 @@
 use super::columns::Column;
 use super::{Fields, Units};
 use crate::spans::builder::Builder;
+use crate::spans::ids::TraceId;
 use crate::spans::json::Scalar;
 use crate::spans::model::{Span, SpanKind};
 use dyelog_diagnostic::names::Name;
 
-/// The rows of a table.
-#[derive(Debug, Default)]
-pub(super) struct Calls {
-    rows: Vec<Call>,
-}
-
 /// One side of a call.
 #[derive(Clone, Copy, Debug)]
 struct Call {
-    trace: Name,
+    trace: TraceId,
     path: Name,
     caller: Name,
     callee: Name,
@@ -44,52 +39,90 @@ enum Kind {
     Store,
 }
 
-impl Calls {
-    /// Takes a row.
-    pub fn row(&mut self, builder: &mut Builder<'_>, fields: &Fields<'_>, units: Units) -> Result<(), String> {
-        let start = fields.point(Column::Start, units.start)?.ok_or("the row has no time")?;
-        let response = fields.time(Column::Duration, units.duration)?.ok_or("the row has no response time")?;
-        let mut name = |column| builder.names.intern(fields.text(column));
-        let call = Call {
-            trace: name(Column::Trace),
-            path: name(Column::Path),
-            caller: name(Column::Caller),
-            callee: name(Column::Callee),
-            interface: name(Column::Name),
-            kind: match fields.text(Column::Kind).to_ascii_lowercase().as_str() {
-                "mq" => Kind::Message,
-                "db" | "mc" | "memcached" | "redis" => Kind::Store,
-                _ => Kind::Call,
-            },
-            start,
-            response,
+impl Call {
+    /// As a span that waits until all rows of its trace were read.
+    fn held(self) -> Span {
+        let kind = match self.kind {
+            Kind::Call => SpanKind::Client,
+            Kind::Message => SpanKind::Producer,
+            Kind::Store => SpanKind::Internal,
         };
-        builder.report.records += 1;
-        if call.trace.is_some() && call.path.is_some() {
-            self.rows.push(call);
-            Ok(())
-        } else {
-            Err("the row has no trace or no place in it".to_owned())
+        let end = self.start.saturating_add(self.response.saturating_abs());
+        let Self { trace, path, caller, callee, interface, start, response, .. } = self;
+        let remote = response < 0;
+        Span {
+            trace,
+            note: path,
+            service: caller,
+            peer: callee,
+            name: interface,
+            kind,
+            start,
+            end,
+            remote,
+            ..Span::default()
         }
     }
 
-    /// Makes spans of all rows.
-    pub fn finish(mut self, builder: &mut Builder<'_>) {
-        let names = &*builder.names;
-        let text = |name: Name| names.text(name);
-        self.rows.sort_by(|a, b| {
-            let place = |row: &Call| (text(row.trace), text(row.path));
-            place(a)
-                .cmp(&place(b))
-                .then_with(|| (a.kind, a.start, a.response).cmp(&(b.kind, b.start, b.response)))
-                .then_with(|| {
-                    let names = |row: &Call| (text(row.caller), text(row.callee), text(row.interface));
-                    names(a).cmp(&names(b))
-                })
-        });
-        for rows in self.rows.chunk_by(|a, b| (a.trace, a.path) == (b.trace, b.path)) {
-            one_place(builder, rows);
-        }
+    /// From the span that waited.
+    fn of_held(span: &Span) -> Self {
+        let kind = match span.kind {
+            SpanKind::Producer => Kind::Message,
+            SpanKind::Internal => Kind::Store,
+            _ => Kind::Call,
+        };
+        let response = if span.remote { -span.duration() } else { span.duration() };
+        let Span { trace, note: path, service: caller, peer: callee, name: interface, start, .. } = *span;
+        Self { trace, path, caller, callee, interface, kind, start, response }
+    }
+}
+
+/// Takes a row.
+pub(super) fn row(builder: &mut Builder<'_>, fields: &Fields<'_>, units: Units) -> Result<(), String> {
+    let start = fields.point(Column::Start, units.start)?.ok_or("the row has no time")?;
+    let response = fields.time(Column::Duration, units.duration)?.ok_or("the row has no response time")?;
+    let trace = builder.spans.trace_id(fields.text(Column::Trace));
+    let mut name = |column| builder.names.intern(fields.text(column));
+    let call = Call {
+        trace,
+        path: name(Column::Path),
+        caller: name(Column::Caller),
+        callee: name(Column::Callee),
+        interface: name(Column::Name),
+        kind: match fields.text(Column::Kind).to_ascii_lowercase().as_str() {
+            "mq" => Kind::Message,
+            "db" | "mc" | "memcached" | "redis" => Kind::Store,
+            _ => Kind::Call,
+        },
+        start,
+        response,
+    };
+    builder.report.records += 1;
+    if !call.trace.is_some() || !call.path.is_some() {
+        return Err("the row has no trace or no place in it".to_owned());
+    }
+    builder.open();
+    builder.spans.spans.push(call.held());
+    builder.close();
+    Ok(())
+}
+
+/// Makes spans of all rows of some traces, which lie among the spans of the builder, alone.
+pub(super) fn finish(builder: &mut Builder<'_>) {
+    let mut rows: Vec<Call> = builder.spans.spans.iter().map(Call::of_held).collect();
+    builder.truncate((0, 0));
+    let names = &*builder.names;
+    let text = |name: Name| names.text(name);
+    rows.sort_by(|a, b| {
+        let key = |row: &Call| (row.kind, row.start, row.response);
+        let place = |row: &Call| (row.trace, text(row.path));
+        place(a).cmp(&place(b)).then_with(|| key(a).cmp(&key(b))).then_with(|| {
+            let names = |row: &Call| (text(row.caller), text(row.callee), text(row.interface));
+            names(a).cmp(&names(b))
+        })
+    });
+    for rows in rows.chunk_by(|a, b| (a.trace, a.path) == (b.trace, b.path)) {
+        one_place(builder, rows);
     }
 }
 
@@ -115,11 +148,10 @@ fn pair(builder: &mut Builder<'_>, caller: Option<&Call>, callee: Option<&Call>,
     };
     let (from, to, interface) = (either(|row| row.caller), either(|row| row.callee), either(|row| row.interface));
     let path = builder.names.text(call.path).to_owned();
-    let trace = builder.names.text(call.trace).to_owned();
     let above = path.rsplit_once('.').map(|(above, _)| above.to_owned());
     let id = if number == 0 { path } else { format!("{path}~{}", number + 1) };
     let span = Span {
-        trace: builder.spans.trace_id(&trace),
+        trace: call.trace,
         id: builder.spans.span_id(&place(&id)),
         parent: above.map(|above| builder.spans.span_id(&place(&above))).unwrap_or_default(),
         name: interface,

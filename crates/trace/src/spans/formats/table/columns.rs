@@ -25,6 +25,15 @@ pub(super) enum Column {
     Duration,
     Status,
     Cpu,
+    /// The library that made the span: those of `SkyWalking` tell messages from calls.
+    Component,
+    /// How many spans this one stands for.
+    Weight,
+    /// What OpenTelemetry hands on from span to span.
+    State,
+    /// Attributes of the span, in braces; of its resource.
+    Attributes,
+    Resource,
     /// The place of a call in the tree of its trace, `0.1.2` (Alibaba).
     Path,
     /// The service that calls, and the one that is called (Alibaba).
@@ -33,18 +42,21 @@ pub(super) enum Column {
 }
 
 /// How many there are.
-const COLUMNS: usize = 17;
+const COLUMNS: usize = 22;
 
 /// Names of columns, without case, units and anything but letters and digits.
-const NAMES: [(&str, Column); 49] = [
+const NAMES: [(&str, Column); 60] = [
     ("traceid", Column::Trace),
     ("trace", Column::Trace),
+    ("tracetraceid", Column::Trace),
     ("spanid", Column::Span),
     ("span", Column::Span),
+    ("tracespanid", Column::Span),
     ("parentspanid", Column::Parent),
     ("parentid", Column::Parent),
     ("parentspan", Column::Parent),
     ("parent", Column::Parent),
+    ("traceparentid", Column::Parent),
     ("service", Column::Service),
     ("servicename", Column::Service),
     ("process", Column::Service),
@@ -83,6 +95,14 @@ const NAMES: [(&str, Column); 49] = [
     ("iserror", Column::Status),
     ("error", Column::Status),
     ("cputime", Column::Cpu),
+    ("component", Column::Component),
+    ("samplerate", Column::Weight),
+    ("tracestate", Column::State),
+    ("attributes", Column::Attributes),
+    ("spanattributes", Column::Attributes),
+    ("tags", Column::Attributes),
+    ("resource", Column::Resource),
+    ("resourceattributes", Column::Resource),
     ("rpcid", Column::Path),
     ("um", Column::Caller),
     ("dm", Column::Callee),
@@ -166,7 +186,7 @@ impl Columns {
             };
             let place = if mapping.header { by_name() } else { name.parse().ok().map(|number: usize| number - 1) };
             columns.places[*column as usize] = place;
-            if place.is_none() {
+            if place.is_none() && !mapping.may_lack(*column) {
                 lacking.push(name.clone());
             }
         }

@@ -28,6 +28,8 @@ pub struct TableMapping {
     pub(super) header: bool,
     pub(super) kinds: Vec<(String, SpanKind)>,
     pub(super) side: Side,
+    /// Whether it ships. Tables may lack what it names besides.
+    shipped: bool,
 }
 
 /// What tells the side of a call.
@@ -44,11 +46,12 @@ pub(super) enum Side {
 }
 
 /// Mappings that ship.
-const PRESETS: [(&str, &str); 4] = [
+const PRESETS: [(&str, &str); 5] = [
     ("deeptralog", include_str!("presets/deeptralog.toml")),
     ("nezha", include_str!("presets/nezha.toml")),
     ("alibaba-2021", include_str!("presets/alibaba-2021.toml")),
     ("alibaba-2022", include_str!("presets/alibaba-2022.toml")),
+    ("clickhouse", include_str!("presets/clickhouse.toml")),
 ];
 
 /// The file as it is written.
@@ -72,7 +75,7 @@ struct Written {
 }
 
 /// What columns are called in the file.
-const COLUMNS: [(&str, Column); 17] = [
+const COLUMNS: [(&str, Column); 22] = [
     ("trace", Column::Trace),
     ("span", Column::Span),
     ("parent", Column::Parent),
@@ -87,6 +90,11 @@ const COLUMNS: [(&str, Column); 17] = [
     ("duration", Column::Duration),
     ("status", Column::Status),
     ("cpu", Column::Cpu),
+    ("component", Column::Component),
+    ("weight", Column::Weight),
+    ("state", Column::State),
+    ("attributes", Column::Attributes),
+    ("resource", Column::Resource),
     ("path", Column::Path),
     ("caller", Column::Caller),
     ("callee", Column::Callee),
@@ -109,7 +117,7 @@ impl TableMapping {
     /// Never: a test holds that they are sound.
     pub fn preset(name: &str) -> Option<Self> {
         let (name, text) = PRESETS.iter().find(|(own, _)| *own == name)?;
-        Some(Self::parse(name, text).expect("the mappings that ship are sound"))
+        Some(Self { shipped: true, ..Self::parse(name, text).expect("the mappings that ship are sound") })
     }
 
     /// The mapping that a file in TOML describes.
@@ -200,6 +208,7 @@ impl TableMapping {
             header,
             kinds,
             side: written.side,
+            shipped: false,
         })
     }
 
@@ -208,10 +217,16 @@ impl TableMapping {
         &self.name
     }
 
+    /// Whether a table may do without a column that it names.
+    pub(super) fn may_lack(&self, column: Column) -> bool {
+        self.shipped && matches!(column, Column::Component | Column::State | Column::Attributes | Column::Resource)
+    }
+
     /// The mapping that ships, all of whose columns a header has.
     pub(super) fn fitting(header: &[String]) -> Option<Self> {
         let all = PRESETS.iter().filter_map(|(name, _)| Self::preset(name));
-        let mut fitting = all.filter(|own| own.columns.iter().all(|(_, name)| header.contains(name)));
+        let has = |own: &Self| own.columns.iter().all(|(column, name)| own.may_lack(*column) || header.contains(name));
+        let mut fitting = all.filter(has);
         fitting.next()
     }
 }

@@ -12,7 +12,7 @@
 //! | name | `operation`, `operation_name`, `name`, `endpoint`, `URL`, `interface` |
 //! | kind | `kind`, `SpanType`, `type`: as OTLP and Jaeger write it, `Entry`, `Exit`, `Local` |
 //! | times | `start_time`, `timestamp`, `end_time`, `duration`, `latency`; units `_s`, `_ms`, `_us`, `_ns`, `UnixNano`, or in brackets |
-//! | the rest | `peer`, `status_code`, `IsError`, `cpu_time` |
+//! | the rest | `peer`, `status_code`, `IsError`, `cpu_time`, `component`, `SampleRate`, `TraceState`, `attributes`, `resource` |
 //!
 //! A time without a unit is in the one that puts the first row between 2000 and 2100, else in milliseconds, with a note. A
 //! duration without one is in that of the start, also with a note. A table of Alibaba (`traceid`, `rpcid`, `um`, `dm`, `rt`) has a row for each side
@@ -20,16 +20,17 @@
 //!
 //! A [`TableMapping`] says of other tables which column means what; those of the data sets ship.
 
+mod attributes;
 mod calls;
 mod columns;
 mod mapping;
+mod rows;
 
 use std::io::Read;
 use std::sync::Arc;
 
-use super::lines::{bad_line, next};
+use super::lines::bad_line;
 use crate::codes;
-use crate::lines::Lines;
 use crate::messages::row::{Delimiter, Row};
 use crate::read::nothing_in;
 use crate::retained::Status;
@@ -37,14 +38,15 @@ use crate::spans::attributes::Meaning;
 use crate::spans::builder::Builder;
 use crate::spans::formats::{Content, SpanFormat};
 use crate::spans::ids::SpanId;
-use crate::spans::model::{Span, SpanKind};
+use crate::spans::model::{Span, SpanKind, Spans};
+use crate::spans::sampling::of_trace_state;
 use crate::spans::time::{from_rfc3339, unit_of};
-use calls::Calls;
 use columns::{Column, Columns, kind, names_of, no_column};
 use dyelog_diagnostic::names::Name;
 use dyelog_diagnostic::{Diagnostic, Diagnostics, Place};
 use mapping::Side;
 pub use mapping::TableMapping;
+use rows::Rows;
 use rustc_hash::FxHashMap;
 
 /// The format.
@@ -73,47 +75,39 @@ struct Units {
 }
 
 fn read(builder: &mut Builder<'_>, input: &mut dyn Read, strict: bool) -> Result<(), Diagnostics> {
-    let (mut lines, mut row) = (Lines::new(input), Row::default());
+    let (mut rows, mut row) = (Rows::new(input), Row::default());
     let file = Arc::clone(&builder.file);
-    let mut pending = None;
-    let header = loop {
-        match next(&mut lines, &file)? {
-            Some((_, line)) if line.trim().is_empty() || line.starts_with('#') => {}
-            Some((number, line)) => break (number, line.into_owned()),
-            None => return Err(nothing_in(&file).into()),
-        }
-    };
-    let mapping = builder.table.as_deref();
-    let delimiter = mapping.and_then(|own| own.delimiter).unwrap_or_else(|| Delimiter::of(&header.1));
-    let names = names_of(&header.1, delimiter);
-    if mapping.is_some_and(|own| !own.header) {
-        pending = Some(header);
-    }
-    let mut table = Table::of(builder, &names)?;
     loop {
-        let (number, line) = match pending.take() {
-            Some((number, line)) => (number, line.into()),
-            None => match next(&mut lines, &file)? {
-                Some(read) => read,
-                None => break,
-            },
-        };
-        if line.trim().is_empty() {
+        if !rows.next_line(&file)? {
+            return Err(nothing_in(&file).into());
+        }
+        if !rows.line.trim().is_empty() && !rows.line.starts_with('#') {
+            break;
+        }
+    }
+    let mapping = builder.table.as_deref();
+    let delimiter = mapping.and_then(|own| own.delimiter).unwrap_or_else(|| Delimiter::of(&rows.line));
+    let names = names_of(&rows.line, delimiter);
+    // A table without a header begins with its first row.
+    let mut at_row = mapping.is_some_and(|own| !own.header);
+    let mut table = Table::of(builder, &names)?;
+    while at_row || rows.next_line(&file)? {
+        at_row = false;
+        if rows.line.trim().is_empty() {
             continue;
         }
-        row.split(&line, delimiter);
+        rows.split(&mut row, delimiter, names.len(), &file)?;
         let read = if row.is_broken() {
-            Err("a field in quotes goes over several lines".to_owned())
+            Err("a field in quotes does not end".to_owned())
         } else {
-            table.row(builder, &row, &line)
+            table.row(builder, &row, &rows.line)
         };
         if let Err(what) = read {
-            bad_line(builder, number, &what, strict)?;
+            bad_line(builder, rows.number, &what, strict)?;
         }
-        table.hand_on(builder);
+        builder.hand_on();
     }
-    table.finish(builder);
-    Ok(())
+    table.finish(builder)
 }
 
 /// A table of which the columns are known.
@@ -121,9 +115,8 @@ pub(super) struct Table {
     columns: Columns,
     mapping: Option<Arc<TableMapping>>,
     units: Option<Units>,
-    calls: Calls,
-    /// How many spans there were before it.
-    before: usize,
+    /// The spans that were there before it.
+    earlier: Spans,
 }
 
 impl Table {
@@ -143,7 +136,12 @@ impl Table {
         if let Some(what) = columns.missing() {
             return Err(no_column(&builder.file, what, &unknown).into());
         }
-        Ok(Self { columns, mapping, units: None, calls: Calls::default(), before: builder.spans.spans.len() })
+        let mut table = Self { columns, mapping, units: None, earlier: Spans::default() };
+        if table.needs_traces() {
+            table.earlier = builder.take_spans();
+            builder.hold_traces();
+        }
+        Ok(table)
     }
 
     /// Times of a column are in that unit, in nanoseconds.
@@ -155,26 +153,40 @@ impl Table {
     pub fn row(&mut self, builder: &mut Builder<'_>, row: &Row, line: &str) -> Result<(), String> {
         let fields = Fields { row, line, columns: &self.columns, mapping: self.mapping.as_deref() };
         let units = *self.units.get_or_insert_with(|| fields.units(builder));
-        if self.columns.are_calls() { self.calls.row(builder, &fields, units) } else { fields.span(builder, units) }
+        if self.columns.are_calls() { calls::row(builder, &fields, units) } else { fields.span(builder, units) }
     }
 
-    /// Hands on the spans so far, where no other row tells more of them.
-    pub fn hand_on(&self, builder: &mut Builder<'_>) {
-        if self.mapping.as_ref().is_none_or(|own| own.side == Side::Kind) {
-            builder.hand_on();
+    fn side(&self) -> Side {
+        self.mapping.as_ref().map(|own| own.side).unwrap_or_default()
+    }
+
+    /// Whether other rows of a trace tell more of a row.
+    fn needs_traces(&self) -> bool {
+        self.columns.are_calls() || self.side() != Side::Kind
+    }
+
+    /// Takes what needs all rows of a trace.
+    ///
+    /// # Errors
+    /// When spans cannot be written to the disk where they wait, or read from there.
+    pub fn finish(self, builder: &mut Builder<'_>) -> Result<(), Diagnostics> {
+        if !self.needs_traces() {
+            return Ok(());
         }
-    }
-
-    /// Takes what needs all rows.
-    pub fn finish(self, builder: &mut Builder<'_>) {
-        self.calls.finish(builder);
-        let side = self.mapping.map(|own| own.side).unwrap_or_default();
-        let by: fn(&Span) -> Name = match side {
-            Side::Kind => return,
-            Side::Instance => |span| span.instance,
-            Side::Service => |span| span.service,
-        };
-        sides(&mut builder.spans.spans[self.before..], by);
+        let (are_calls, side) = (self.columns.are_calls(), self.side());
+        builder.finish_traces(|builder| {
+            if are_calls {
+                calls::finish(builder);
+            }
+            match side {
+                Side::Kind => {}
+                Side::Instance => sides(&mut builder.spans.spans, |span| span.instance),
+                Side::Service => sides(&mut builder.spans.spans, |span| span.service),
+            }
+        })?;
+        let own = std::mem::replace(&mut builder.spans, self.earlier);
+        builder.spans.append(own);
+        Ok(())
     }
 }
 
@@ -284,6 +296,7 @@ impl Fields<'_> {
             kind: self.kind(),
             ..Span::default()
         };
+        span.weight = of_trace_state(self.text(Column::State), span.trace);
         let service = match self.text(Column::Service) {
             "" => without_replica(self.text(Column::Instance)),
             service => service,
@@ -291,7 +304,13 @@ impl Fields<'_> {
         span.service = builder.names.intern(service);
         builder.open.status = status(self.text(Column::Status));
         self.offer(builder);
+        let recorder = builder.own_recorder();
         builder.apply_attributes(&mut span);
+        let (instance, host) = (span.instance, span.host);
+        recorder.place(&mut span);
+        // A column of its own tells more than an attribute.
+        span.instance = if instance.is_some() { instance } else { span.instance };
+        span.host = if host.is_some() { host } else { span.host };
         let end = end.or_else(|| Some(start?.saturating_add(duration?)));
         let start = start.or_else(|| Some(end?.saturating_sub(duration?)));
         builder.finish(span, start, end);
@@ -300,6 +319,17 @@ impl Fields<'_> {
 
     /// Tells the attributes what columns say of them.
     fn offer(&self, builder: &mut Builder<'_>) {
+        for column in [Column::Resource, Column::Attributes] {
+            for (key, value) in attributes::pairs(self.text(column)) {
+                builder.scalar.set_text(&value);
+                builder.attribute(&key);
+            }
+        }
+        let weight = self.text(Column::Weight);
+        if !weight.is_empty() {
+            builder.scalar.set_text(weight);
+            builder.attribute("SampleRate");
+        }
         let Builder { attributes, scalar, .. } = builder;
         let factor = self.columns.unit(Column::Cpu).map_or(1.0, |unit| unit as f64 / 1e9);
         for (column, meaning) in [(Column::Peer, Meaning::Peer(0)), (Column::Cpu, Meaning::Cpu(factor))] {
@@ -314,7 +344,13 @@ impl Fields<'_> {
     fn kind(&self) -> SpanKind {
         let text = self.text(Column::Kind);
         let own = self.mapping.and_then(|own| own.kinds.iter().find(|(value, _)| value == text));
-        own.map_or_else(|| kind(text), |(_, kind)| *kind)
+        let own = own.map_or_else(|| kind(text), |(_, kind)| *kind);
+        let component = self.text(Column::Component).to_ascii_lowercase();
+        match own {
+            SpanKind::Server if component.ends_with("consumer") => SpanKind::Consumer,
+            SpanKind::Client if component.ends_with("producer") => SpanKind::Producer,
+            own => own,
+        }
     }
 
     fn parent(&self, builder: &mut Builder<'_>) -> SpanId {
