@@ -7,6 +7,7 @@ use dyelog::pipeline::Solution;
 use dyelog::report;
 use dyelog::solve::{LayeredOptions, Method, SolveOptions, solve};
 use dyelog::study::outlook::outlook;
+use dyelog::study::percentiles_unlike_traced;
 
 use crate::cli::args::{OutputArguments, SourceArguments};
 use crate::cli::exit::Exit;
@@ -124,15 +125,17 @@ pub fn tell(
     for caveat in &results.caveats {
         terminal.remark(caveat);
     }
-    let outlook = || outlook(model, results, origins, threads);
+    let outlook = matches!(format, Format::Text | Format::Json).then(|| outlook(model, results, origins, threads));
+    if let (Some(outlook), Some(origins)) = (&outlook, origins) {
+        terminal.report(&percentiles_unlike_traced(model, results, origins, outlook));
+    }
+    let outlook = outlook.unwrap_or_default();
     let text = match format {
         Format::Text => {
             let look = terminal.look(output);
-            report::outlook::text(model, &outlook(), look)
-                + "\n"
-                + &report::results::text(model, results, origins, look)
+            report::outlook::text(model, &outlook, look) + "\n" + &report::results::text(model, results, origins, look)
         }
-        Format::Json => report::json::solved(model, results, origins, &outlook()),
+        Format::Json => report::json::solved(model, results, origins, &outlook),
         Format::Csv => report::csv::results(model, results, origins),
         Format::Lqxo => xml::write_solved(model, results),
     };

@@ -86,6 +86,8 @@ pub const COARSE_TIMES: Code = Code("M055");
 pub const UNTIMED_DELAYS: Code = Code("M056");
 /// Scenarios with too few operations for percentiles.
 pub const FEW_OPERATIONS: Code = Code("M057");
+/// Predicted percentiles at the traced load are far from the traced ones.
+pub const UNLIKE_PERCENTILES: Code = Code("M058");
 /// Entries whose work is not known, beside others whose times are recorded.
 pub const UNSEEN_WORK: Code = Code("M035");
 /// Parallel calls end sooner together than independent ones can, so that the model waits for some of them only.

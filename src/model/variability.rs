@@ -32,6 +32,8 @@ pub fn observe(
         for call in &mut work.calls {
             call.mean = call.mean.round();
         }
+    } else if is_regular(calls, times) {
+        work.call_order = CallOrder::Bernoulli;
     }
     let variance: Option<f64> = parts.iter().map(|(part, source)| variance(part, *source, times, alphabet)).sum();
     if let Some(variance) = variance
@@ -55,6 +57,23 @@ fn is_exact(request: &RequestTotal, times: u64) -> bool {
     let variance = request.squares as f64 / times.max(1) as f64 - mean * mean;
     // Squares that are less than any numbers have were not recorded.
     whole >= 1.0 && (mean - whole).abs() <= NEARLY * whole && (-1e-9 * mean * mean..=NEARLY * whole).contains(&variance)
+}
+
+/// Whether the numbers of requests vary rather as whole ones, with one more by chance, than as geometric ones: a call that few executions
+/// make again, that some leave out, or that was lost in some.
+fn is_regular(calls: &[RequestTotal], times: u64) -> bool {
+    let (mut as_whole, mut as_geometric) = (0.0, 0.0);
+    for request in calls {
+        let mean = request.count as f64 / times.max(1) as f64;
+        let variance = request.squares as f64 / times.max(1) as f64 - mean * mean;
+        // No numbers vary less; their squares were not recorded.
+        if variance < mean.fract() * (1.0 - mean.fract()) - 1e-9 * (1.0 + mean * mean) {
+            return false;
+        }
+        as_whole += (variance - mean.fract() * (1.0 - mean.fract())).abs();
+        as_geometric += (variance - mean * (1.0 + mean)).abs();
+    }
+    as_whole < as_geometric
 }
 
 /// The variance of the number of a request over the executions.
@@ -159,8 +178,10 @@ mod tests {
             work.call_order
         };
         assert_eq!(seen(20, 40), CallOrder::Deterministic);
-        assert_eq!(seen(20, 42), CallOrder::Stochastic, "one made three and another one made one");
-        assert_eq!(seen(5, 5), CallOrder::Stochastic);
+        assert_eq!(seen(20, 42), CallOrder::Bernoulli, "one made three and another one made one");
+        assert_eq!(seen(5, 5), CallOrder::Bernoulli, "half of them made one");
+        assert_eq!(seen(20, 100), CallOrder::Stochastic, "a variance of 6 is that of a geometric number");
+        assert_eq!(seen(20, 0), CallOrder::Stochastic, "squares that were not recorded");
     }
 
     #[test]
@@ -173,8 +194,8 @@ mod tests {
         };
         assert_eq!(seen(999, 999), (CallOrder::Deterministic, 1.0));
         assert_eq!(seen(1999, 3997), (CallOrder::Deterministic, 2.0));
-        assert_eq!(seen(980, 980), (CallOrder::Stochastic, 0.98));
-        assert_eq!(seen(1, 1), (CallOrder::Stochastic, 0.001));
+        assert_eq!(seen(980, 980), (CallOrder::Bernoulli, 0.98));
+        assert_eq!(seen(1, 1), (CallOrder::Bernoulli, 0.001));
     }
 
     #[test]

@@ -11,6 +11,7 @@
 //! - [`calibration`] fits one model to several loads.
 //! - [`validation`] holds a model against traces of other loads, as [`at_load`] makes it; [`interval`] tells how far it may be off.
 //! - [`scenario`] holds predictions against what was traced.
+//! - [`percentiles`] tells where predicted ones are unlike the traced ones.
 //! - [`comparison`] tells what differs between two models or two sets of results.
 //! - [`golden`] holds the text of a model against the accepted one.
 //! - [`services`] tells what services are asked for, and which call which, with rates and latencies.
@@ -30,6 +31,7 @@ pub mod headroom;
 pub mod impact;
 pub mod interval;
 pub mod outlook;
+pub mod percentiles;
 pub mod scenario;
 pub mod search;
 pub mod services;
@@ -37,4 +39,5 @@ pub mod sweep;
 pub mod validation;
 pub mod waterfall;
 
+pub use percentiles::percentiles_unlike_traced;
 pub use scenario::{ScenarioResult, few_operations, unlike_traced};

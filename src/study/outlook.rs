@@ -9,6 +9,7 @@ use crate::solve::{SimulateOptions, SolveOptions, solve};
 use crate::study::bottleneck::busiest;
 use crate::study::figure::{Figure, Measure, Quantity};
 use crate::study::interval::{Interval, means_of, others};
+use crate::study::scenario::has_few_operations;
 
 /// The parts of all responses whose percentiles are given.
 const PARTS: [f64; 3] = [0.5, 0.95, 0.99];
@@ -26,7 +27,7 @@ const SHORT_OF: f64 = 0.98;
 const SOLUTIONS: u32 = 6;
 
 /// What a source of load gets.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct LoadOutlook {
     /// Its scenario, or of a model that was not made of traces its task or entry.
@@ -88,7 +89,6 @@ pub fn outlook(model: &Model, results: &Results, origins: Option<&Origins>, thre
             let figure = Figure::Percentile { element: measure.element, name: measure.name.clone(), part };
             simulated.as_ref().and_then(|simulated| figure.of(model, simulated, origins))
         };
-        let [p50, p95, p99] = PARTS.map(quantile);
         let response = figure(Quantity::Response).filter(|_| steady);
         let response_of = Measure { quantity: Quantity::Response, ..measure.clone() };
         let simulated_response = simulated.as_ref().zip(response).and_then(|(simulated, response)| {
@@ -99,6 +99,7 @@ pub fn outlook(model: &Model, results: &Results, origins: Option<&Origins>, thre
         });
         let scenarios = origins.map(|origins| &origins.scenarios[..]).unwrap_or_default();
         let traced = scenarios.iter().find(|own| own.table() == measure.element && *own.name == *measure.name);
+        let [p50, p95, p99] = if traced.is_some_and(has_few_operations) { [None; 3] } else { PARTS.map(quantile) };
         let observed = traced.filter(|traced| traced.reason == LoadReason::Observed);
         let error = observed.and_then(|own| own.response_error);
         LoadOutlook {

@@ -3,9 +3,10 @@
 use crate::diagnostic::quantity::{number, time};
 use crate::diagnostic::{Diagnostic, Place};
 use crate::lqn::results::Results;
-use crate::lqn::{Body, EntryId, Model};
+use crate::lqn::{Body, Model, Multiplicity, Scheduling};
 use crate::model::{DemandSource, Load, LoadReason, Origins, OwnTime, ScenarioOrigin, codes};
-use crate::solve::bounds::{Resource, bounds};
+use crate::solve::bounds::Resource;
+use crate::solve::{SolveOptions, solve};
 use crate::study::bottleneck::busiest;
 
 /// A scenario with its results.
@@ -128,13 +129,14 @@ const FEW: u64 = 10;
 /// Scenarios that are named.
 const NAMED: usize = 5;
 
+/// Whether a scenario has timed operations, but too few for percentiles.
+pub(super) fn has_few_operations(own: &ScenarioOrigin) -> bool {
+    own.members.is_empty() && own.operations < FEW && own.observed_response.is_some()
+}
+
 /// Names scenarios with too few timed operations for percentiles.
 pub fn few_operations(origins: &Origins) -> Option<Diagnostic> {
-    let few: Vec<&ScenarioOrigin> = origins
-        .scenarios
-        .iter()
-        .filter(|own| own.members.is_empty() && own.operations < FEW && own.observed_response.is_some())
-        .collect();
+    let few: Vec<&ScenarioOrigin> = origins.scenarios.iter().filter(|own| has_few_operations(own)).collect();
     if few.is_empty() {
         return None;
     }
@@ -158,17 +160,17 @@ pub fn few_operations(origins: &Origins) -> Option<Diagnostic> {
     Some(finding.with_note(assumed).with_hint("record more operations"))
 }
 
-/// The response of a scenario that has the system to itself.
+/// The response of a scenario where nothing ever queues.
 fn alone(model: &Model, origin: &ScenarioOrigin) -> Option<f64> {
-    let bounds = bounds(model).ok()?;
-    if let Some(customer) = origin.customer {
-        return bounds.closed().iter().find(|source| source.task == customer).map(|source| source.response);
+    let mut model = model.clone();
+    for processor in &mut model.processors {
+        (processor.scheduling, processor.multiplicity) = (Scheduling::Delay, Multiplicity::Infinite);
     }
-    let open = bounds.open();
-    let response = |(entry, requests): &(EntryId, f64)| {
-        open.iter().find(|bounds| bounds.entry == *entry).map(|bounds| requests * bounds.response)
-    };
-    origin.first.iter().map(response).sum()
+    for task in model.tasks.iter_mut().filter(|task| task.scheduling != Scheduling::Reference) {
+        (task.scheduling, task.multiplicity) = (Scheduling::Delay, Multiplicity::Infinite);
+    }
+    let found = solve(&model, &SolveOptions::default(), None, &mut ()).ok()?;
+    ScenarioResult::one(&model, &found.results, origin).response
 }
 
 fn is_about(value: f64, traced: f64) -> bool {

@@ -449,8 +449,10 @@ impl Place {
         let calls = work.calls.iter().filter(|call| call.mean > 0.0);
         let (mut slices, mut variance) = (1.0, 0.0);
         for call in calls {
-            let stochastic = work.call_order == CallOrder::Stochastic;
-            let own = if stochastic { call.mean * (1.0 + call.mean) } else { 0.0 };
+            let own = match work.call_order {
+                CallOrder::Stochastic => call.mean * (1.0 + call.mean),
+                CallOrder::Deterministic | CallOrder::Bernoulli => call.mean.fract() * (1.0 - call.mean.fract()),
+            };
             slices += call.mean;
             variance += own;
             let name = model.entries[call.to.index()].name.to_string();

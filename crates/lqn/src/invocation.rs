@@ -44,7 +44,7 @@ pub struct Parallel {
     pub phase: usize,
     /// The strands that it begins.
     pub branches: Vec<usize>,
-    /// How many of them must end; `None` for all.
+    /// How many of them must end: `None` for all, 0 where nothing waits for them.
     pub quorum: Option<usize>,
     /// How many of the parent's steps come before the join.
     pub joined: usize,
@@ -117,7 +117,8 @@ impl Invocation {
 
     /// How many requests the entry can have out at the same time, at most.
     pub fn width(&self) -> f64 {
-        1.0 + self.forks.iter().map(|fork| fork.branches.len().saturating_sub(1) as f64).sum::<f64>()
+        let beside = |fork: &Parallel| fork.branches.len().saturating_sub(usize::from(fork.quorum != Some(0)));
+        1.0 + self.forks.iter().map(|fork| beside(fork) as f64).sum::<f64>()
     }
 
     /// How many phases and activities it executes, each counted once.
@@ -185,6 +186,7 @@ impl<'a> Reduction<'a> {
         if let Some(error) = walk.error {
             return Err(InvocationError::Flow(error));
         }
+        let continued = walk.continued();
         self.arrivals.insert(start, Arrival { strand: 0, visits: 1.0, replied: false, reached: true });
         for visit in &walk.visits {
             match *visit {
@@ -192,7 +194,7 @@ impl<'a> Reduction<'a> {
                 Visit::Precedence { number, .. } => {
                     let precedence = &self.model.tasks[task.index()].precedences[number];
                     let at = self.join(&precedence.join)?;
-                    self.fork(at, precedence.fork.as_ref());
+                    self.fork(at, precedence.fork.as_ref(), continued.get(&number).copied());
                 }
             }
         }
@@ -221,8 +223,9 @@ impl<'a> Reduction<'a> {
         }
     }
 
-    /// Sends control on from where the left side has come together.
-    fn fork(&mut self, at: Arrival, fork: Option<&Fork>) {
+    /// Sends control on from where the left side has come together. Of an AND-fork that is never joined, the branch in which the
+    /// invocation goes on may be known.
+    fn fork(&mut self, at: Arrival, fork: Option<&Fork>, continued: Option<ActivityId>) {
         match fork {
             None => {}
             Some(Fork::Sequence(activity)) => self.arrive(*activity, at),
@@ -239,7 +242,13 @@ impl<'a> Reduction<'a> {
                     self.arrive(*end, at);
                 }
             }
-            Some(Fork::And(activities)) => self.fork_all(at, activities),
+            Some(Fork::And(activities)) => match continued {
+                None => self.fork_all(at, activities.iter().copied(), None),
+                Some(next) => {
+                    self.fork_all(at, activities.iter().copied().filter(|id| *id != next), Some(0));
+                    self.arrive(next, at);
+                }
+            },
         }
     }
 
@@ -247,24 +256,25 @@ impl<'a> Reduction<'a> {
         self.arrivals.insert(activity, at);
     }
 
-    /// Begins a strand for each branch of an AND-fork.
-    fn fork_all(&mut self, at: Arrival, activities: &[ActivityId]) {
+    /// Begins a strand for each of these branches of an AND-fork.
+    fn fork_all(&mut self, at: Arrival, activities: impl Iterator<Item = ActivityId>, quorum: Option<usize>) {
         let number = self.invocation.forks.len();
-        let mut branches = Vec::with_capacity(activities.len());
-        for &activity in activities {
+        let mut branches = Vec::new();
+        for activity in activities {
             let strand = self.invocation.strands.len();
             self.invocation.strands.push(Strand { begun_by: Some(number), ..Strand::default() });
             branches.push(strand);
             self.arrive(activity, Arrival { strand, visits: 1.0, ..at });
         }
-        self.invocation.strands[at.strand].forks.push(number);
+        let parent = &mut self.invocation.strands[at.strand];
+        parent.forks.push(number);
         self.invocation.forks.push(Parallel {
             parent: at.strand,
             visits: at.visits,
             phase: usize::from(at.replied),
             branches,
-            quorum: None,
-            joined: usize::MAX,
+            quorum,
+            joined: quorum.map_or(usize::MAX, |_| parent.steps.len()),
             replying: None,
         });
     }
@@ -360,6 +370,26 @@ mod tests {
         assert!(found.executions().values().all(|times| (times - 1.0).abs() < 1e-12));
         assert_eq!((found.forks[0].branches.len(), found.forks[0].quorum), (3, Some(2)));
         assert_eq!(found.simplifications, [Simplification::JoinOfSomeBranches]);
+    }
+
+    #[test]
+    fn the_branch_of_a_fork_that_goes_on_further_out_is_the_invocation() {
+        let activities = "s b 1\ns c 1\ns go 1\ns sent 1\ns last 1\n";
+        let found = invocation(activities, "start -> b & c;\nc -> go & sent;\nb & go -> last");
+        assert_eq!(found.forks.len(), 2, "{found:?}");
+        assert_eq!((found.forks[0].branches.len(), found.forks[0].quorum), (2, None));
+        assert_eq!((found.forks[1].parent, found.forks[1].quorum, found.forks[1].joined), (2, Some(0), 1));
+        assert_eq!(found.strands[2].steps.len(), 2, "`go` comes after `c`: {found:?}");
+        assert!(found.simplifications.is_empty());
+    }
+
+    #[test]
+    fn a_fork_that_one_alternative_never_joins_counts_as_that_alternative() {
+        let activities = "s b 1\ns c 1\ns go 1\ns sent 1\ns last 1\n";
+        let found = invocation(activities, "start -> (0.25) b + (0.75) c;\nc -> go & sent;\nb + go -> last");
+        let mut times: Vec<f64> = found.executions().into_values().collect();
+        times.sort_by(f64::total_cmp);
+        assert_eq!(times, [0.25, 0.75, 0.75, 0.75, 1.0, 1.0], "{found:?}");
     }
 
     #[test]

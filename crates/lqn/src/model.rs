@@ -343,6 +343,9 @@ pub enum CallOrder {
     Stochastic,
     /// Exactly the given number.
     Deterministic,
+    /// The whole part of the given number, and one more with the probability that is left (a Bernoulli trial). The text and XML languages of
+    /// LQNs have no word for it, and have stochastic calls there.
+    Bernoulli,
 }
 
 /// A call to an entry.

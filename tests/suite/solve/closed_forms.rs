@@ -431,6 +431,44 @@ fn in_layers_a_thread_waits_for_branches_that_a_quorum_does_not() {
     assert!((second - rest).abs() < 0.03 * rest, "{second} for {rest}");
 }
 
+/// Phases of the entry of a server that does this, in layers and simulated.
+fn phases_of(activities: &str) -> ([f64; 3], [f64; 3]) {
+    let text = format!(
+        "P 0 p a i -1 T 0 t user r go -1 a t server n work -1 a -1 E 0 s go 10 -1 f go 1 -1 y go work 1 -1 A work first -1
+         A server {activities} -1"
+    );
+    let simulated = simulate(&model(&text), &SimulateOptions::default()).expect("the test's model can be simulated");
+    (in_layers(&text).entries[1].service, simulated.entries[1].service)
+}
+
+#[test]
+fn in_layers_a_join_does_not_wait_for_what_its_branches_leave_behind() {
+    // The second branch sends something off and goes on to the join.
+    let ([first, second, _], [_, simulated, _]) = phases_of(
+        "s first 1 s left 1 s right 0.5 s go 0 s sent 2 s last 1 : first -> left & right; right -> go & sent;
+         left & go -> last; last[work]",
+    );
+    near(first, 1.0 + (1.0 + 0.5 - 1.0 / 3.0) + 1.0, "until the reply");
+    assert!((second - simulated).abs() < 0.2 * simulated, "{second} for {simulated}");
+    // The second branch goes on after the first of two.
+    let ([first, second, _], [replied, simulated, _]) = phases_of(
+        "s first 1 s left 1 s right 0.5 s one 4 s two 1 s go 0 s last 1 : first -> left & right; right -> one & two;
+         one & two (1) -> go; left & go -> last; last[work]",
+    );
+    assert!((first - replied).abs() < 0.03 * replied, "{first} for {replied}");
+    assert!((second - simulated).abs() < 0.2 * simulated, "{second} for {simulated}");
+}
+
+#[test]
+fn in_layers_an_alternative_may_send_something_off() {
+    let ([first, second, _], [_, simulated, _]) = phases_of(
+        "s first 1 s one 2 s two 1 s go 0 s sent 2 s last 1 : first -> (0.25) one + (0.75) two; two -> go & sent;
+         one + go -> last; last[work]",
+    );
+    near(first, 1.0 + 0.25 * 2.0 + 0.75 * 1.0 + 1.0, "until the reply");
+    assert!((second - simulated).abs() < 0.2 * simulated, "{second} for {simulated}");
+}
+
 #[test]
 fn in_layers_branches_beside_one_that_replies_go_on_from_where_they_are() {
     let results = in_layers(

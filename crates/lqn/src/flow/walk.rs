@@ -42,6 +42,8 @@ pub struct Branch {
     pub fork: usize,
     /// What it begins with.
     pub kind: BranchKind,
+    /// Its first activity; of the whole invocation none.
+    first: Option<ActivityId>,
     /// How many branches lie around this one.
     depth: usize,
     /// The innermost parallel branch around it, itself included.
@@ -82,6 +84,8 @@ pub struct Walk {
     pub visits: Vec<Visit>,
     /// The branches. The first is the whole invocation, and each comes after the one around it.
     pub branches: Vec<Branch>,
+    /// By fork: its parallel branches from which a join further out goes on.
+    left: FxHashMap<usize, BTreeSet<usize>>,
     /// What kept the walk from going on, if anything did: the visits are then a part of all.
     pub error: Option<FlowError>,
 }
@@ -94,7 +98,7 @@ impl ActivityGraph<'_> {
             task,
             arrivals: FxHashMap::default(),
             ready: VecDeque::new(),
-            walk: Walk { visits: Vec::new(), branches: vec![Branch::WHOLE], error: None },
+            walk: Walk { visits: Vec::new(), branches: vec![Branch::WHOLE], left: FxHashMap::default(), error: None },
         };
         steps.expect(starts);
         steps.ready.extend(starts.iter().map(|&start| (start, 0)));
@@ -198,7 +202,7 @@ impl Steps<'_> {
         self.walk.visits.push(Visit::Precedence { number, joined, branch, in_parallel, parting });
         let model = self.graph.model;
         let mut follow = |activity: ActivityId, kind: Option<BranchKind>| {
-            let branch = kind.map_or(branch, |kind| self.walk.branch(branch, number, kind));
+            let branch = kind.map_or(branch, |kind| self.walk.branch(branch, number, kind, activity));
             self.ready.push_back((activity, branch));
         };
         match &model.tasks[self.task.index()].precedences[number].fork {
@@ -219,15 +223,26 @@ impl Steps<'_> {
 }
 
 impl Branch {
-    const WHOLE: Self = Self { parent: 0, fork: usize::MAX, kind: BranchKind::Whole, depth: 0, parallel: None };
+    const WHOLE: Self =
+        Self { parent: 0, fork: usize::MAX, kind: BranchKind::Whole, first: None, depth: 0, parallel: None };
 }
 
 impl Walk {
-    fn branch(&mut self, parent: usize, fork: usize, kind: BranchKind) -> usize {
+    /// AND-forks of which one branch alone goes on to where ways around the fork meet, by position of their precedence, with the
+    /// activity that this branch begins with. The invocation goes on in it, and nothing waits for the others.
+    pub fn continued(&self) -> FxHashMap<usize, ActivityId> {
+        let alone = |(fork, branches): (&usize, &BTreeSet<usize>)| {
+            let only = branches.first().filter(|_| branches.len() == 1)?;
+            Some((*fork, self.branches[*only].first?))
+        };
+        self.left.iter().filter_map(alone).collect()
+    }
+
+    fn branch(&mut self, parent: usize, fork: usize, kind: BranchKind, first: ActivityId) -> usize {
         let number = self.branches.len();
         let Branch { depth, parallel, .. } = self.branches[parent];
         let parallel = if kind == BranchKind::Parallel { Some(number) } else { parallel };
-        self.branches.push(Branch { parent, fork, kind, depth: depth + 1, parallel });
+        self.branches.push(Branch { parent, fork, kind, first: Some(first), depth: depth + 1, parallel });
         number
     }
 
@@ -240,7 +255,7 @@ impl Walk {
     /// which they part.
     ///
     /// Climbs from the deepest branch to its parent until one is left, so the cost is that of the tree between them.
-    fn around(&self, ends: &[usize], parting: &mut FxHashSet<usize>) -> (usize, bool) {
+    fn around(&mut self, ends: &[usize], parting: &mut FxHashSet<usize>) -> (usize, bool) {
         if let [only] = ends {
             return (*only, true);
         }
@@ -254,11 +269,17 @@ impl Walk {
         {
             let Branch { parent, fork, kind, .. } = self.branches[node];
             let parallel = kind == BranchKind::Parallel;
-            let parts_elsewhere = fork_below.insert(parent, fork).is_some_and(|other| other != fork || !parallel);
+            if parallel {
+                self.left.entry(fork).or_default().insert(node);
+            }
+            let below = fork_below.insert(parent, fork);
+            if below.is_some() {
+                parting.insert(fork);
+            }
+            let parts_elsewhere = below.is_some_and(|other| other != fork || !parallel);
             in_parallel &= !parts_elsewhere && !distinct.contains(&parent);
             climbing.insert((depth.saturating_sub(1), parent));
         }
-        parting.extend(fork_below.into_values());
         (climbing.pop_last().map_or(0, |(_, node)| node), in_parallel)
     }
 }

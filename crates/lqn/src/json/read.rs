@@ -225,6 +225,7 @@ impl Reader {
         let call_order = match shape.call_order {
             shape::CallOrder::Stochastic => CallOrder::Stochastic,
             shape::CallOrder::Deterministic => CallOrder::Deterministic,
+            shape::CallOrder::Bernoulli => CallOrder::Bernoulli,
         };
         let shape::Work { demand, cv2, think_time, think_cv2, .. } = *shape;
         Work { demand, cv2, think_time, think_cv2, call_order, calls }

@@ -222,6 +222,7 @@ pub(super) enum CallOrder {
     #[default]
     Stochastic,
     Deterministic,
+    Bernoulli,
 }
 
 impl CallOrder {

@@ -162,6 +162,7 @@ impl Shapes<'_> {
             call_order: match work.call_order {
                 CallOrder::Stochastic => shape::CallOrder::Stochastic,
                 CallOrder::Deterministic => shape::CallOrder::Deterministic,
+                CallOrder::Bernoulli => shape::CallOrder::Bernoulli,
             },
             calls: work
                 .calls

@@ -84,6 +84,8 @@ pub(crate) struct ChainTimes {
     pub items: Vec<f64>,
     /// By branch: its chain, and for how long in an execution the chain that waits for it is at work, too.
     pub beside: Vec<(ChainId, f64)>,
+    /// Of a branch: how long what it has begun and does not wait for goes on when it has ended.
+    pub after: Time,
 }
 
 /// The time of a slice and of a wait, by what a station adds.
@@ -120,12 +122,15 @@ fn chain_times(
         entries: vec![Phases::default(); chain.reach.len()],
         items: vec![0.0; chain.items.len()],
         beside: Vec::new(),
+        after: Time::default(),
     };
     for &position in chain.order.iter().rev() {
         let reach = &chain.reach[position as usize];
         let mut phases = Phases::default();
         // Of all steps up to each one.
         let mut ends = Vec::new();
+        // What is left of branches at the end, by fork.
+        let mut after = Vec::new();
         let mut index = reach.items.start;
         while index < reach.items.end {
             match chain.items[index] {
@@ -149,8 +154,11 @@ fn chain_times(
                             total
                         })
                         .collect();
+                    let end = ends.last().copied().unwrap_or_default();
+                    let then = time_between(&ends, parallel.joined, end);
                     let left = still(parallel, &branches, &ends);
                     for (branch, (all, left)) in branches.iter().zip(&left).enumerate() {
+                        let left = if parallel.quorum == Some(0) { left.left_after(then) } else { *left };
                         result.beside.push((first_chain.offset(branch), (all.mean - left.mean).max(0.0)));
                     }
                     let pairs: Vec<(f64, f64)> = left.iter().map(|time| (time.mean, time.variance)).collect();
@@ -160,29 +168,49 @@ fn chain_times(
                     let mean = known.map_or(mean, |known| known.0);
                     result.items[index] = mean;
                     phases[parallel.phase].add(Time { mean, variance }.times(parallel.visits));
-                    if enough < pairs.len() {
+                    let begun: Vec<Time> =
+                        (0..left.len()).map(|branch| times[first_chain.offset(branch)].after).collect();
+                    let begins = begun.iter().any(|begun| begun.mean > 0.0);
+                    if enough < pairs.len() || begins {
                         // The thread is not free before the last branch has ended, though nobody waits for it.
-                        let (all, spread) = order_statistic(&pairs, pairs.len());
-                        let all = known.map_or(all, |known| known.1);
+                        let (mut all, mut spread) = order_statistic(&pairs, pairs.len());
+                        let ended = all;
+                        all = known.map_or(all, |known| known.1);
+                        if begins {
+                            let whole: Vec<(f64, f64)> = pairs
+                                .iter()
+                                .zip(&begun)
+                                .map(|(own, begun)| (own.0 + begun.mean, own.1 + begun.variance))
+                                .collect();
+                            let whole = order_statistic(&whole, whole.len());
+                            (all, spread) = (all + (whole.0 - ended).max(0.0), whole.1);
+                        }
                         let left = Time { mean: (all - mean).max(0.0), variance: (spread - variance).max(0.0) };
-                        let end = ends.last().copied().unwrap_or_default();
-                        let join = parallel
-                            .joined
-                            .checked_sub(1)
-                            .map_or(Time::default(), |last| *ends.get(last).unwrap_or(&end));
-                        let then =
-                            Time { mean: end.mean - join.mean, variance: (end.variance - join.variance).max(0.0) };
-                        let last = usize::from(!plan.is_source(plan.entries[reach.entry.index()].task));
-                        phases[last].add(left.left_after(then).times(parallel.visits));
+                        after.push(left.left_after(then).times(parallel.visits));
                     }
                     index += 1;
                 }
                 Item::Call { .. } | Item::Flattened { .. } | Item::Send { .. } => index += 1,
             }
         }
+        let pairs: Vec<(f64, f64)> = after.iter().map(|time| (time.mean, time.variance)).collect();
+        let (mean, variance) = order_statistic(&pairs, pairs.len());
+        let after = Time { mean, variance };
+        if reach.strand > 0 {
+            result.after = after;
+        } else {
+            let last = usize::from(!plan.is_source(plan.entries[reach.entry.index()].task));
+            phases[last].add(after);
+        }
         result.entries[position as usize] = phases;
     }
     result
+}
+
+/// The time from the end of that many steps, given the time up to the end of each, to an end.
+fn time_between(ends: &[Time], steps: usize, end: Time) -> Time {
+    let from = steps.checked_sub(1).map_or(Time::default(), |last| *ends.get(last).unwrap_or(&end));
+    Time { mean: end.mean - from.mean, variance: (end.variance - from.variance).max(0.0) }
 }
 
 /// What is left of branches when one of them replies, where one does, given the time up to the end of each step.
@@ -244,9 +272,7 @@ impl Calls {
         if calls > 0.0 {
             let average = self.mean / calls;
             variance += (self.squares - self.mean * average).max(0.0);
-            if !work.deterministic {
-                variance += calls * (1.0 + calls) * (slice.mean + average) * (slice.mean + average);
-            }
+            variance += work.variance_of_calls() * (slice.mean + average) * (slice.mean + average);
         }
         Time { mean, variance }
     }

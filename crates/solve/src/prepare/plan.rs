@@ -43,7 +43,7 @@ pub(crate) struct PlannedWork {
     pub think: f64,
     /// Squared coefficient of variation of the delay.
     pub think_cv2: f64,
-    /// Whether the number of calls is exact.
+    /// Whether the number of calls is the given one, whose fraction is the probability of one more; else it is geometric.
     pub deterministic: bool,
     /// Its calls, with those to where they are forwarded.
     pub calls: Vec<PlannedCall>,
@@ -58,6 +58,15 @@ impl PlannedWork {
     /// Mean number of calls of its own.
     pub fn own_calls(&self) -> f64 {
         self.slices - 1.0
+    }
+
+    /// Variance of the number of calls of its own.
+    pub fn variance_of_calls(&self) -> f64 {
+        if !self.deterministic {
+            return self.own_calls() * self.slices;
+        }
+        let own = self.calls.iter().filter(|call| !call.forwarded);
+        own.map(|call| call.mean.fract() * (1.0 - call.mean.fract())).sum()
     }
 }
 
@@ -184,7 +193,7 @@ impl<'a> ModelPlan<'a> {
             slices,
             think: work.think_time,
             think_cv2: work.think_cv2.unwrap_or(1.0),
-            deterministic: work.call_order == CallOrder::Deterministic,
+            deterministic: work.call_order != CallOrder::Stochastic,
             calls,
         });
     }

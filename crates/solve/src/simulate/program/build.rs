@@ -207,7 +207,7 @@ impl SimulationProgram<'_> {
             think: Times::new(work.think_time, work.think_cv2.unwrap_or(1.0)),
             calls: Span::since(first, self.calls.len()),
             slices,
-            deterministic: work.call_order == CallOrder::Deterministic,
+            deterministic: work.call_order != CallOrder::Stochastic,
             replies: false,
             phase: false,
             figures: NONE,
