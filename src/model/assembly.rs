@@ -13,12 +13,13 @@ use crate::model::body::{Bodies, is_answered};
 use crate::model::config::{Configuration, DemandValues, Network};
 use crate::model::demand::{DemandSource, Demands, is_measured};
 use crate::model::joins::{Seen, Woven};
+use crate::model::load::Recording;
 use crate::model::naming::{Unique, entry_names, task_label};
 use crate::model::origins::quantiles;
 use crate::model::parts::{Customer, Parts};
 use crate::model::servers::{OwnTime, Traced};
 use crate::model::{
-    EntryOrigin, Load, LoadReason, Origins, ScenarioOrigin, TaskOrigin, chance, clocks, codes, joins, load, replicas,
+    EntryOrigin, Load, LoadReason, Origins, ScenarioOrigin, TaskOrigin, chance, clocks, codes, joins, replicas,
 };
 
 /// The load of each scenario, and why it is that.
@@ -225,6 +226,7 @@ impl<'a> Assembly<'a> {
     /// Bodies, forwarding and loads.
     fn fill(&mut self, loads: &Loads) {
         let mut customers = self.parts.customers.iter().zip(loads);
+        let recording = Recording::of(self.parts.sub.scenarios.values());
         let mut next = 0;
         for (customer, (load, reason)) in customers.by_ref() {
             let mut origin = ScenarioOrigin {
@@ -237,8 +239,8 @@ impl<'a> Assembly<'a> {
                 clock_doubt: clocks::doubt(&customer.scenario_total),
                 observed_quantiles: quantiles(&customer.scenario_total.response, &customer.scenario_total.responses),
                 response_error: chance::response_error(&customer.scenario_total),
-                observed_rate: load::observed_rate(&customer.scenario_total),
-                rate_error: chance::rate_error(&customer.scenario_total),
+                observed_rate: recording.rate(&customer.scenario_total),
+                rate_error: chance::rate_error(&customer.scenario_total, &recording),
                 customer: None,
                 first: Vec::new(),
                 members: customer.members.clone(),

@@ -11,7 +11,7 @@ use crate::lqn::operational::OperationalAnalysis;
 use crate::lqn::sketch::NORMAL;
 use crate::lqn::submodel::ScenarioTotal;
 use crate::lqn::{EntryId, Model};
-use crate::model::load::{self, observed_rate, recorded_at_once};
+use crate::model::load::{self, Recording, recorded_at_once};
 use crate::model::stability::MOST_STEPS;
 use crate::model::{Load, LoadReason, Origins, ScenarioOrigin, stationarity};
 use crate::solve::student;
@@ -24,8 +24,8 @@ const CELLS: usize = 16;
 const BUSIEST: f64 = 0.95;
 
 /// The 95 % interval of an observed rate, as a part of it to both sides: that of a Poisson process, wider where starts come in bursts.
-pub fn rate_error(total: &ScenarioTotal) -> Option<f64> {
-    observed_rate(total)?;
+pub fn rate_error(total: &ScenarioTotal, recording: &Recording) -> Option<f64> {
+    recording.rate(total)?;
     let bursts = if recorded_at_once(total) { stationarity::dispersion(total) } else { 1.0 };
     let traced = total.operations as f64;
     // Where requests were counted, those that were not traced tell the rate, too. Thinning leaves what bursts add in proportion to what is left.

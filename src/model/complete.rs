@@ -6,6 +6,7 @@ use crate::lqn::{Body, EntryId, Model};
 use crate::model::assembly::{Assembled, Assembly, Loads};
 use crate::model::config::{Configuration, DemandValues};
 use crate::model::demand::DemandSource;
+use crate::model::load::Recording;
 use crate::model::parts::{Customer, Parts};
 use crate::model::servers::Traced;
 use crate::model::{
@@ -195,12 +196,13 @@ fn choose_loads(
     demands: &DemandValues,
     findings: &mut Vec<Diagnostic>,
 ) -> Loads {
+    let recording = Recording::of(parts.sub.scenarios.values());
     let wanted: Vec<(Option<Load>, Option<f64>)> = parts
         .customers
         .iter()
         .map(|customer| {
             let total = &customer.scenario_total;
-            let rate = load::observed_customers(total).is_none().then(|| load::observed_rate(total)).flatten();
+            let rate = load::observed_customers(total).is_none().then(|| recording.rate(total)).flatten();
             (customer.load, rate)
         })
         .collect();
@@ -242,7 +244,7 @@ fn choose_loads(
                     return (load, LoadReason::Observed);
                 }
                 findings.push(match overload {
-                    None => load::observed_note(name, rate, total),
+                    None => load::observed_note(name, rate, total, &recording),
                     Some(overload) => load::overload_warning(name, rate, overload, total),
                 });
                 (Load::Open { rate }, LoadReason::Observed)

@@ -162,6 +162,64 @@ pub fn observed_rate(total: &ScenarioTotal) -> Option<f64> {
     (seconds > 0.0 && total.operations >= ENOUGH).then(|| weight(total) * intervals as f64 / seconds)
 }
 
+/// For how long the traces were recorded, all scenarios together.
+#[derive(Clone, Copy, Debug)]
+pub struct Recording {
+    seconds: Option<f64>,
+}
+
+impl Recording {
+    /// Of these scenarios. Those with operations enough for a rate tell; where none has, all of them together.
+    pub fn of<'t>(totals: impl Iterator<Item = &'t ScenarioTotal> + Clone) -> Self {
+        let often = totals.clone().filter(|total| total.operations >= ENOUGH);
+        let windows = windows(often.flat_map(recorded_windows).collect());
+        if !windows.is_empty() {
+            return Self { seconds: Some(windows.iter().map(|(from, to)| to - from).sum()) };
+        }
+        let dated = totals.filter(|total| is_dated(total));
+        let operations: u64 = dated.clone().map(|total| total.operations).sum();
+        let seconds = || {
+            let first = dated.clone().filter_map(|total| total.first_start).min()?;
+            let last = dated.clone().filter_map(|total| total.last_start).max()?;
+            let between = last.abs_diff(first) as f64 * 1e-9;
+            // So many starts have an interval less between them.
+            Some(between * operations as f64 / (operations - 1) as f64).filter(|seconds| *seconds > 0.0)
+        };
+        Self { seconds: (operations >= ENOUGH).then(seconds).flatten() }
+    }
+
+    /// The rate at which operations of a scenario were seen to start. Of one with too few for a rate of its own, so many within the time that was recorded: it
+    /// is rare, and no load of one customer that asks again at once.
+    pub fn rate(&self, total: &ScenarioTotal) -> Option<f64> {
+        let rare = || Some(weight(total) * total.operations as f64 / self.of_rare(total)?);
+        observed_rate(total).or_else(rare)
+    }
+
+    /// The time that was recorded, seconds, if the rate of a scenario is taken from it.
+    fn of_rare(&self, total: &ScenarioTotal) -> Option<f64> {
+        self.seconds.filter(|_| (1..ENOUGH).contains(&total.operations) && is_dated(total))
+    }
+}
+
+/// Whether all starts of operations are known, by clocks that tell dates.
+fn is_dated(total: &ScenarioTotal) -> bool {
+    total.first_start.is_some() && total.last_start >= total.first_start && total.undated.operations == 0
+}
+
+/// Stretches of time joined, where they meet, in order.
+pub fn windows(mut all: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
+    all.sort_by(|left, right| left.0.total_cmp(&right.0));
+    let mut found: Vec<(f64, f64)> = Vec::new();
+    for (from, to) in all {
+        match found.last_mut().filter(|last| from <= last.1) {
+            Some(last) => last.1 = last.1.max(to),
+            None => found.push((from, to)),
+        }
+    }
+    found.retain(|(from, to)| to > from);
+    found
+}
+
 /// How many operations a traced one stands for on average: those that were not sampled, and those whose first span was lost. One whose
 /// sampling is not known stands for itself.
 pub fn weight(total: &ScenarioTotal) -> f64 {
@@ -170,7 +228,7 @@ pub fn weight(total: &ScenarioTotal) -> f64 {
 }
 
 /// How many operations one stands for that was kept in sampling.
-fn sampled_weight(total: &ScenarioTotal) -> f64 {
+pub fn sampled_weight(total: &ScenarioTotal) -> f64 {
     if let Some(probability) = kept(total) {
         return 1.0 / probability;
     }
@@ -356,13 +414,18 @@ pub fn recordings_warning(scenario: &str, total: &ScenarioTotal) -> Option<Diagn
 }
 
 /// Says that a load was taken from the traces.
-pub fn observed_note(scenario: &str, rate: f64, total: &ScenarioTotal) -> Diagnostic {
-    let window = recorded(total).map_or(0.0, |recorded| recorded.seconds);
+pub fn observed_note(scenario: &str, rate: f64, total: &ScenarioTotal, recording: &Recording) -> Diagnostic {
+    let own = || recorded(total).map_or(0.0, |recorded| recorded.seconds);
+    let window = recording.of_rare(total).unwrap_or_else(own);
     let told = note(format!("scenario `{scenario}` gets open arrivals of {}/s", short(rate))).with_note(format!(
-        "{} operations were seen to start within {} s, so that the rate is known to ± {} % (95 % interval)",
-        total.operations,
+        "{} seen to start within {} s, so that the rate is known to ± {} % (95 % interval)",
+        if total.operations == 1 {
+            "one operation was".to_owned()
+        } else {
+            format!("{} operations were", total.operations)
+        },
         short(window),
-        short((chance::rate_error(total).unwrap_or_default() * 1000.0).round() / 10.0)
+        short((chance::rate_error(total, recording).unwrap_or_default() * 1000.0).round() / 10.0)
     ));
     let told = with_sampling(told, total);
     let told = match total.beheaded {

@@ -160,17 +160,7 @@ fn contradiction(of: &Requests, own: &Weight, name: &str, weight: f64, other: f6
 
 /// The stretches of time in which scenarios were recorded, in seconds.
 fn windows(sub: &SubModel) -> Vec<(f64, f64)> {
-    let mut all: Vec<(f64, f64)> = sub.scenarios.values().flat_map(load::recorded_windows).collect();
-    all.sort_by(|left, right| left.0.total_cmp(&right.0));
-    let mut found: Vec<(f64, f64)> = Vec::new();
-    for (from, to) in all {
-        match found.last_mut().filter(|last| from <= last.1) {
-            Some(last) => last.1 = last.1.max(to),
-            None => found.push((from, to)),
-        }
-    }
-    found.retain(|(from, to)| to > from);
-    found
+    load::windows(sub.scenarios.values().flat_map(load::recorded_windows).collect())
 }
 
 /// For how many operations of a scenario a traced one stands.

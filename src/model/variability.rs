@@ -114,7 +114,7 @@ fn of_slice(total: f64, calls: f64, spread_of_calls: f64) -> f64 {
 }
 
 /// Four digits, more would pretend; what is left of a difference of equal numbers is nothing.
-fn rounded(value: f64) -> f64 {
+pub fn rounded(value: f64) -> f64 {
     if value <= 1e-6 {
         return 0.0;
     }

@@ -58,9 +58,10 @@ pub fn text(model: &Model, outlook: &Outlook, look: Look) -> String {
     };
     let what = words(model, first.resource);
     let times = significant(first.factor, 2, -3..6);
+    let whose = if outlook.loads.iter().any(|load| load.assumed) { "the assumed" } else { "today's" };
     let (tone, line) = if first.factor > 1.0 + SAME {
         let line =
-            format!("saturates first: {what}, {} busy now: good up to {times} times today's load", percent(first.busy));
+            format!("saturates first: {what}, {} busy now: good up to {times} times {whose} load", percent(first.busy));
         (Tone::of_utilization(first.busy), line)
     } else if first.factor > 1.0 - SAME {
         (Tone::Alarm, format!("saturated: {what}: more load only makes queues longer"))

@@ -34,6 +34,8 @@ pub struct LoadOutlook {
     pub name: String,
     /// Operations per second.
     pub throughput: f64,
+    /// Whether the load is an assumption, since nothing tells it.
+    pub assumed: bool,
     /// The mean response, seconds.
     pub response: Option<f64>,
     /// The 95 % interval of the rate, as a part of it to both sides, where the load is the observed one.
@@ -105,6 +107,7 @@ pub fn outlook(model: &Model, results: &Results, origins: Option<&Origins>, thre
         LoadOutlook {
             name: measure.name.clone(),
             throughput: figure(Quantity::Throughput).unwrap_or_default(),
+            assumed: traced.is_some_and(|own| own.reason == LoadReason::Assumed),
             rate_error: observed.filter(|own| matches!(own.load, Load::Open { .. })).and_then(|own| own.rate_error),
             response,
             interval: response.zip(error).map(|(response, error)| Interval::within(response, error)),

@@ -38,7 +38,9 @@ impl<'o> ScenarioResult<'o> {
         match (self.origin.reason, self.origin.observed_rate) {
             (LoadReason::Observed, _) => true,
             (LoadReason::Configured, Some(rate)) => is_about(self.throughput, rate),
-            _ => false,
+            // What is assumed where traces tell no rate stands for them.
+            (LoadReason::Assumed, _) => true,
+            (LoadReason::Configured, None) => false,
         }
     }
 
@@ -76,6 +78,7 @@ pub fn unlike_traced(model: &Model, results: &Results, origins: &Origins) -> Vec
     if !scenarios.iter().all(ScenarioResult::has_traced_load) {
         return Vec::new();
     }
+    let assumed = scenarios.iter().any(|scenario| scenario.origin.reason == LoadReason::Assumed);
     let finding = |scenario: ScenarioResult<'_>| {
         let origin = scenario.origin;
         let (predicted, traced) = (scenario.response?, origin.observed_response?);
@@ -85,9 +88,10 @@ pub fn unlike_traced(model: &Model, results: &Results, origins: &Origins) -> Vec
                 let (own, rate) = (number(scenario.throughput), number(rate));
                 format!("though the configured load, {own} operations a second, is about the traced one, {rate}")
             }
-            _ => return None,
+            (LoadReason::Assumed, _) => "at the load that is assumed".to_owned(),
+            (LoadReason::Configured, None) => return None,
         };
-        let tolerance = if origin.reason == LoadReason::Observed { AS_TRACED } else { TOLERANCE };
+        let tolerance = if origin.reason == LoadReason::Configured { TOLERANCE } else { AS_TRACED };
         if traced <= 0.0 || (predicted - traced).abs() <= (traced * tolerance).max(origin.clock_doubt) {
             return None;
         }
@@ -118,7 +122,13 @@ pub fn unlike_traced(model: &Model, results: &Results, origins: &Origins) -> Vec
             let (why, hint) = below(model, origins);
             return Some(finding.with_note(why).with_hint(hint));
         }
-        Some(above(finding, model, results, origins, alone(model, origin), (predicted, traced)))
+        let alone = alone(model, origin);
+        if assumed && alone.is_some_and(|alone| alone - traced <= (predicted - traced) / 2.0) {
+            let why = "operations meet others in the model, at a rate that no trace tells; those that were traced met none, or fewer";
+            let hint = "set `rate`, or `population` and `think_time`, of the scenario";
+            return Some(finding.with_note(why).with_hint(hint));
+        }
+        Some(above(finding, model, results, origins, alone, (predicted, traced)))
     };
     scenarios.into_iter().filter_map(finding).collect()
 }

@@ -162,6 +162,98 @@ fn one_server_that_serves_in_the_order_of_arrival_is_told_from_one_that_is_share
     }
 }
 
+/// Regular work queues less than exponential work, which shows only where queueing is told from it. A recording cuts off some operations at its ends, whose first
+/// spans are missing then: that is no sampling.
+#[test]
+fn regular_work_in_the_order_of_arrival_is_found_though_an_operation_is_cut_off() {
+    for busy in [0.4, 0.6, 0.75] {
+        let mut random = Random::new(6);
+        let (mut now, mut free) = (0.0_f64, 0.0_f64);
+        let of = |_| {
+            now += exponential(&mut random, DEMAND / busy);
+            free = free.max(now) + (0..4).map(|_| exponential(&mut random, DEMAND / 4.0)).sum::<f64>();
+            (now, free)
+        };
+        let stays: Vec<(f64, f64)> = (0..6000).map(of).collect();
+        let id = "\"spanId\":\"0000000000000001\",";
+        let cut_off =
+            spans(&stays, 1000, |_| true).replacen(id, &format!("{id}\"parentSpanId\":\"00000000000000ff\","), 1);
+        let (model, origins) = completed(&cut_off, "");
+        let host = &model.processors[model.processor_named("host").expect("it is there").index()];
+        assert_eq!((host.scheduling, host.multiplicity), (Scheduling::Fcfs, Multiplicity::Finite(1)), "{busy}");
+        let (demand, miss) = (demand(&model), miss(&model, &origins));
+        assert!((demand / DEMAND - 1.0).abs() < 0.05 && miss < 0.05, "{busy}: {demand}, off by {miss}");
+        let Body::Phases(phases) = &model.entries[0].body else { panic!("one request is no graph") };
+        assert!((phases[0].cv2.expect("it was seen") - 0.25).abs() < 0.05, "{busy}: {:?}", phases[0].cv2);
+    }
+}
+
+/// Several servers with one line before them, as worker processes have: fewer that are shared would keep those who find one other longer.
+#[test]
+fn several_servers_with_one_line_are_found() {
+    for (servers_there, busy, stages) in [(2, 0.4, 1), (2, 0.7, 1), (2, 0.7, 4), (4, 0.7, 4)] {
+        let mut random = Random::new(3);
+        let mut free = vec![0.0_f64; servers_there as usize];
+        let mut now = 0.0_f64;
+        let of = |_| {
+            now += exponential(&mut random, DEMAND / busy / f64::from(servers_there));
+            let first = free.iter_mut().min_by(|left, right| left.total_cmp(right)).expect("there are some");
+            let work: f64 = (0..stages).map(|_| exponential(&mut random, DEMAND / f64::from(stages))).sum();
+            *first = first.max(now) + work;
+            (now, *first)
+        };
+        let stays: Vec<(f64, f64)> = (0..6000).map(of).collect();
+        let (model, origins) = completed(&spans(&stays, 1000, |_| true), "");
+        let host = &model.processors[model.processor_named("host").expect("it is there").index()];
+        let what = format!("{servers_there} at {busy}, {stages} stages");
+        assert_eq!(
+            (host.scheduling, host.multiplicity),
+            (Scheduling::Fcfs, Multiplicity::Finite(servers_there)),
+            "{what}"
+        );
+        let (demand, miss) = (demand(&model), miss(&model, &origins));
+        assert!((demand / DEMAND - 1.0).abs() < 0.05 && miss < 0.05, "{what}: {demand}, off by {miss}");
+    }
+}
+
+/// Operations that were seen a few times in a recording are rare: no customer who asks again at once.
+#[test]
+fn a_rare_scenario_has_the_rate_at_which_it_was_seen() {
+    let stays = station(1, 1, 0.5, 2000);
+    let mut text = spans(&stays, 1000, |_| true);
+    let at = |seconds: f64| 1_700_000_000_000_000_000 + (seconds * 1e9) as u64;
+    for number in 0..3_u32 {
+        let start = 10.0 * f64::from(number) + 2.0;
+        span(&mut text, u128::from(number) + 1, "rare", at(start), at(start + 0.02));
+    }
+    let (model, origins) = completed(&text, "");
+    let rare = origins.scenarios.iter().find(|own| own.name.contains("rare")).expect("it is there");
+    let Load::Open { rate } = rare.load else { panic!("{:?}", rare.load) };
+    let expected = 3.0 / (stays[stays.len() - 1].0 - stays[0].0);
+    assert!((rate / expected - 1.0).abs() < 0.01, "{rate} for {expected}");
+    let results = layered(&model, &LayeredOptions::default()).expect("it can be solved");
+    let often = ScenarioResult::all(&model, &results, &origins).into_iter().find(|own| own.origin.operations > 3);
+    let often = often.and_then(|own| Some(own.response? / own.origin.observed_response?)).expect("it responds");
+    assert!((often - 1.0).abs() < 0.05, "{often}");
+}
+
+/// Single operations tell no load. Where the assumed one makes them wait for each other, that is said.
+#[test]
+fn an_assumed_load_that_makes_operations_wait_is_told() {
+    let mut text = String::new();
+    let begin = 1_700_000_000_000_000_000;
+    for (number, name) in ["first", "second"].into_iter().enumerate() {
+        let start = begin + 50_000_000 * number as u64;
+        span(&mut text, number as u128 + 1, name, start, start + 20_000_000);
+    }
+    let (model, origins) = completed(&text, "");
+    let results = layered(&model, &LayeredOptions::default()).expect("it can be solved");
+    let told = dyelog::study::unlike_traced(&model, &results, &origins);
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert!(told.iter().all(|own| own.message.contains("at the load that is assumed")), "{told:?}");
+    assert!(told.iter().all(|own| own.notes[0].contains("at a rate that no trace tells")), "{told:?}");
+}
+
 /// Two copies with 5/s each call a server that takes 0.05 s: it is busy half of the time, and twice the load saturates it.
 #[test]
 fn arrivals_at_copies_count_at_all_of_them() {

@@ -2,8 +2,8 @@
 
 use std::ops::ControlFlow;
 
-use dyelog::lqn::model::Model;
-use dyelog::lqn::text;
+use dyelog::lqn::model::{Body, CallOrder, Model};
+use dyelog::lqn::{lint, text};
 use dyelog::solve::{LayeredOptions, Progress, SimulateOptions, Watcher, layered, simulate, simulate_watched};
 
 fn read(source: &str) -> Model {
@@ -168,6 +168,26 @@ fn percentiles_are_those_of_the_exponential() {
         let exact = -2.0 * (1.0 - found.part).ln();
         assert!((found.time - exact).abs() < 0.04 * exact, "{found:?} for {exact}");
     }
+}
+
+/// One request of 1 s, which one of two copies gets, takes 1 s: none takes nothing, and none twice as long.
+#[test]
+fn one_call_that_is_left_to_copies_is_one_call() {
+    let mut model = read(
+        "G \"\" 1e-05 50 10 0.9 -1\nP 2\n  p own i\n  p far i\n-1\nT 2\n  t web i page -1 own\n  t store i read -1 far r 2\n  \
+         O web store 2\n  I store web 1\n-1\nE 2\n  a page 0.5\n  s page 0 -1\n  y page read 0.5 -1\n  s read 1 -1\n  c read 0 -1\n-1\n",
+    );
+    let Body::Phases(phases) = &mut model.entries[0].body else { panic!("it has phases") };
+    phases[0].call_order = CallOrder::Deterministic;
+    let results = simulate(&model, &SimulateOptions::default()).expect("the model can be simulated");
+    let simulated = results.simulated.expect("it was simulated");
+    for found in simulated.percentiles.iter().flat_map(|own| &own.values) {
+        assert!((found.time - 1.0).abs() < 0.02, "{found:?}");
+    }
+    assert!(!simulated.percentiles.is_empty());
+    // Other languages of models cannot say so, nor take it for an error.
+    assert!(lint::check(&model).iter().all(|finding| !finding.message.contains("no whole number")));
+    assert!(!text::write(&model).contains("  f page"));
 }
 
 #[test]

@@ -2,11 +2,15 @@
 //!
 //! Ratio samplers decide by the trace identifier: they keep those for which a number in [0, 1) made of it is below the probability. The
 //! identifiers that were kept fill only that part of the range. With n of them the probability is the greatest number times (n + 1)/n,
-//! within about 1 % from 1,000 on. Numbers that are not spread evenly below the greatest tell nothing: identifiers that
+//! within about 1 % from 1,000 on. A few tell it, too, where they lie too low for chance. Numbers that are not spread evenly below the greatest tell nothing: identifiers that
 //! hold a time, or that are counted. Sources: the samplers of Jaeger, OpenTelemetry, Datadog and Zipkin.
 
-/// The fewest identifiers that tell anything.
+/// The fewest identifiers that tell whether all were kept.
 pub const ENOUGH: u64 = 100;
+/// The fewest that tell a probability, where they could not lie so low by chance.
+const FEWEST: u64 = 10;
+/// The chance with which so few may lie as low by themselves, of one sampler.
+const CHANCE: f64 = 1e-5;
 /// From this probability on all were kept: n evenly spread numbers lie below it with a chance of 0.95^n.
 const ALL: f64 = 0.95;
 /// The least probability that identifiers tell: those that are counted, or short, lie below.
@@ -74,12 +78,13 @@ impl KeptIds {
 
     /// The probability with which these were kept; 1 where they fill the range, `None` where nothing can be told.
     pub fn probability(&self) -> Option<f64> {
-        if self.count < ENOUGH {
+        if self.count < FEWEST {
             return None;
         }
+        let all = if self.count < ENOUGH { CHANCE.powf(1.0 / self.count as f64) } else { ALL };
         // One sampler's part can look like a greater part of another's.
-        let parts = self.numbers.iter().filter_map(|own| self.one(own)).filter(|part| *part < ALL);
-        parts.reduce(f64::min).or_else(|| self.one(&self.numbers[0]).map(|_| 1.0))
+        let parts = self.numbers.iter().filter_map(|own| self.one(own)).filter(|part| *part < all);
+        parts.reduce(f64::min).or_else(|| self.one(&self.numbers[0]).filter(|_| self.count >= ENOUGH).map(|_| 1.0))
     }
 
     fn one(&self, own: &Numbers) -> Option<f64> {
@@ -125,6 +130,16 @@ mod tests {
                 let found = probability(kept.take(1000)).expect("there are enough");
                 assert!((found / part - 1.0).abs() < 0.01, "{place}: {found} for {part}");
             }
+        }
+    }
+
+    #[test]
+    fn a_few_that_lie_low_were_sampled() {
+        let found = probability(ids().filter(|id| (*id as u64) << 1 < u64::MAX / 10).take(13));
+        assert!((0.05..0.13).contains(&found.expect("chance does not bring thirteen so low")), "{found:?}");
+        for first in 0..2000 {
+            let few = probability(ids().skip(50 * first).take(10 + first % 40));
+            assert_eq!(few, None, "{first}");
         }
     }
 

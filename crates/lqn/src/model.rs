@@ -8,6 +8,9 @@ use std::sync::Arc;
 use crate::calibration::Calibration;
 use crate::results::Caller;
 
+/// How far a number of calls that was divided among replicas may miss a whole one in all, by rounding, as a part of it.
+const DIVIDED: f64 = 1e-9;
+
 macro_rules! index {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
@@ -531,6 +534,18 @@ impl Model {
     /// How many requests one call of a task to an entry makes, since replicas of the target each get their own.
     pub fn replicas_called(&self, from: TaskId, to: EntryId) -> f64 {
         self.fan_out(from, self.entries[to.index()].task).map_or(1.0, |out| out as f64)
+    }
+
+    /// Whether a task makes this call exactly so many times in all, though replicas of the target get no whole number each: which of them
+    /// gets one is left to chance. The text and XML languages of LQNs cannot say so, and have stochastic calls there.
+    pub fn is_divided(&self, from: TaskId, call: &Call) -> bool {
+        let all = call.mean * self.replicas_called(from, call.to);
+        call.mean.fract() != 0.0 && all >= 1.0 && (all - all.round()).abs() <= DIVIDED * all
+    }
+
+    /// Whether the text and XML languages of LQNs can say that the numbers of these calls are exact.
+    pub(crate) fn says_exact(&self, from: TaskId, work: &Work) -> bool {
+        work.call_order == CallOrder::Deterministic && !work.calls.iter().any(|call| self.is_divided(from, call))
     }
 
     /// How many times as fast as one of speed 1 the processor of a task is.

@@ -56,6 +56,10 @@ struct Seen {
     rate: f64,
     /// The part of the own time in which it has a processor, by number of servers tried.
     part: f64,
+    /// What queueing adds to how much that time varies, as [`OwnTime::spread`].
+    spread: f64,
+    /// How long work queues, relative to work of exponential length.
+    regular: f64,
 }
 
 /// A number of servers of a copy, and what entries make of it under each load.
@@ -164,6 +168,7 @@ impl Joint {
                     score_of_order += evidence.unlikelihood_of_order();
                     fits &= evidence.fits();
                     let imputed = evidence.imputed;
+                    let regular = imputed.regular(discipline);
                     let measured = busy.map(|busy| busy.cores(f64::from(servers) * occupancy.stations as f64));
                     let there = there / observed.probability;
                     let most = if observed.probability < 1.0 { there } else { there * imputed.all };
@@ -178,7 +183,9 @@ impl Joint {
                         let invocations = entry.invocations.max(1) as f64;
                         let rate = invocations / observed.probability / observed.seconds;
                         let part = shared.map_or(imputed.processor[place], |shared| by_order(shared, place)).min(1.0);
-                        (entry.key, Seen { own: entry.own_time() / invocations, invocations, rate, part })
+                        let spread = if observed.probability < 1.0 { 1.0 } else { imputed.spread[place] };
+                        let own = entry.own_time() / invocations;
+                        (entry.key, Seen { own, invocations, rate, part, spread, regular })
                     };
                     seen.push(entries.iter().enumerate().map(one).collect());
                 }
@@ -237,7 +244,8 @@ impl Joint {
                 let entry = all.entry(index);
                 let mean = entry.own_time() / entry.invocations.max(1) as f64;
                 if mean > 0.0 {
-                    traced.own.insert(index, OwnTime { processor: (demand / mean).min(2.0), delay: delay / mean });
+                    let processor = (demand / mean).min(2.0);
+                    traced.own.insert(index, OwnTime { processor, delay: delay / mean, spread: spread(tried, key) });
                 }
             }
             host.alone = busy;
@@ -373,7 +381,8 @@ fn demands(
         // Copies share the requests, so that each is as busy as any other.
         let busy: f64 = load.iter().map(|(key, seen)| seen.rate * demand[key]).sum::<f64>() / copies;
         most = most.max(busy);
-        let queueing = waiting(servers, busy) / busy.max(f64::MIN_POSITIVE);
+        let regular = load.values().next().map_or(1.0, |seen| seen.regular);
+        let queueing = waiting(servers, busy) * regular / busy.max(f64::MIN_POSITIVE);
         let queued: f64 = load.values().map(|seen| seen.rate * seen.own * (1.0 - seen.part)).sum();
         let shown = (busy * copies * queueing / queued.max(f64::MIN_POSITIVE)).min(1.0);
         for (key, seen) in load {
@@ -396,6 +405,14 @@ fn demands(
         delays.get(key).map_or(0.0, |(sum, count)| (sum / count.max(1.0)).max(0.0))
     };
     demand.iter().map(|(key, own)| (*key, (*own, delay(key)))).collect()
+}
+
+/// What queueing adds to how much the time of an entry varies, over all loads.
+fn spread(tried: &Tried, key: EntryKey) -> f64 {
+    let seen = tried.seen.iter().filter_map(|load| load.get(&key));
+    let (sum, count) =
+        seen.fold((0.0, 0.0), |(sum, count), seen| (sum + seen.invocations * seen.spread, count + seen.invocations));
+    if count > 0.0 { sum / count } else { 1.0 }
 }
 
 /// The part of own times that is demand where the rest is queueing of open arrivals at so many copies.
@@ -424,7 +441,7 @@ mod tests {
         let busy: f64 = classes.iter().map(|(demand, rate)| demand * rate).sum();
         let wait = classes.iter().map(|(demand, rate)| rate * demand * demand).sum::<f64>() / (1.0 - busy);
         let one = |(key, (demand, rate)): (u128, (f64, f64))| {
-            (EntryKey(key), Seen { own: demand + wait, invocations: 1000.0, rate, part: 1.0 })
+            (EntryKey(key), Seen { own: demand + wait, invocations: 1000.0, rate, part: 1.0, ..Seen::default() })
         };
         let load: BTreeMap<EntryKey, Seen> = (0..).zip(classes).map(one).collect();
         let found = in_order_of_arrival(&load, 1.0, 1.0).expect("there is such a wait");

@@ -21,10 +21,12 @@ use crate::lqn::submodel::{EntryIndex, EntryTotal, Interaction};
 use crate::lqn::{Multiplicity, Scheduling, Work};
 use crate::model::config::Configuration;
 use crate::model::demand::is_measured;
+use crate::model::load::Recording;
 use crate::model::parts::Parts;
 use crate::model::servers::occupancy::{Imputed, Occupancy};
 use crate::model::servers::sampled::{Share, offered, waiting};
 use crate::model::utilisation::Busy;
+use crate::model::variability::rounded;
 use crate::model::{codes, load};
 use crate::names::Name;
 
@@ -51,6 +53,9 @@ const MOST_SERVERS: usize = 4096;
 
 /// Clocks and spans that are not quite what a server does let this part of stays end before they had their turn.
 const EARLY: f64 = 0.01;
+
+/// Real processors that are shared may let work end in order more often than equal sharing would, by this part of how often it would not.
+const IN_ORDER: f64 = 0.05;
 
 /// Responses that differ by less than this part of them are alike.
 const MATTERS: f64 = 0.03;
@@ -102,16 +107,19 @@ pub struct OwnTime {
     pub processor: f64,
     /// Time beyond that and beyond the queueing that a model with such servers shows.
     pub delay: f64,
+    /// How many times as large the squared coefficient of variation of processor time is as that of the whole time: queueing adds to it.
+    pub spread: f64,
 }
 
 impl OwnTime {
     /// All of it is processor time.
-    pub const WHOLE: Self = Self { processor: 1.0, delay: 0.0 };
+    pub const WHOLE: Self = Self { processor: 1.0, delay: 0.0, spread: 1.0 };
 
     /// Divides work whose demand is all of that time.
     pub fn divide(self, work: &mut Work) {
         work.delay(self.delay * work.demand);
         work.demand *= self.processor;
+        work.cv2 = work.cv2.map(|cv2| rounded(cv2 * self.spread));
     }
 }
 
@@ -146,7 +154,9 @@ impl Traced {
                 // What was measured is shared out by how long invocations were there, as equal sharing has it.
                 let is_shared = busy.is_some() && fit.discipline == Discipline::Sharing;
                 let part = if is_shared { fit.imputed.all } else { fit.imputed.processor[place] };
-                traced.own.insert(index, load.own_time(part, fit.discipline));
+                // Of those that were not traced nobody knows how they made others wait.
+                let spread = if observed.probability < 1.0 { 1.0 } else { fit.imputed.spread[place] };
+                traced.own.insert(index, OwnTime { spread, ..load.own_time(part, fit.discipline) });
             }
             let beyond = load.beyond();
             traced.beyond += beyond.max(0.0) / observed.there;
@@ -358,7 +368,7 @@ impl Load {
         let imputed = there * fit.imputed.all;
         // Whom others met that were not traced nobody saw: no more than would respond as was traced.
         let busy = if is_sampled { imputed.min(stations * offered(servers, there / stations)) } else { imputed };
-        Self::busy(stations, there, busy, imputed, servers)
+        Self::busy(stations, there, busy, imputed, fit)
     }
 
     /// What was measured. Where all operations were traced, what is more than they can have been is load that was not traced.
@@ -366,14 +376,14 @@ impl Load {
         let servers = f64::from(fit.servers);
         let (imputed, measured) = (there * fit.imputed.all, measured.cores(servers * stations));
         let most = if is_sampled { there } else { imputed };
-        Self::busy(stations, there, measured.min(most), imputed, servers)
+        Self::busy(stations, there, measured.min(most), imputed, fit)
     }
 
-    /// `servers` are those of each station.
-    fn busy(stations: f64, there: f64, busy: f64, imputed: f64, servers: f64) -> Self {
+    fn busy(stations: f64, there: f64, busy: f64, imputed: f64, fit: &Fit) -> Self {
         let scale = busy / imputed.max(f64::MIN_POSITIVE);
         let each = busy / stations;
-        Self { there, busy, scale, queueing: waiting(servers, each) / each.max(f64::MIN_POSITIVE), imputed }
+        let waiting = waiting(f64::from(fit.servers), each) * fit.imputed.regular(fit.discipline);
+        Self { there, busy, scale, queueing: waiting / each.max(f64::MIN_POSITIVE), imputed }
     }
 
     fn own_time(&self, imputed: f64, discipline: Discipline) -> OwnTime {
@@ -386,7 +396,7 @@ impl Load {
                     * (self.busy * self.queueing / (self.there - self.busy).max(f64::MIN_POSITIVE)).min(1.0)
             }
         };
-        OwnTime { processor, delay: (1.0 - processor - queueing).max(0.0) }
+        OwnTime { processor, delay: (1.0 - processor - queueing).max(0.0), spread: 1.0 }
     }
 
     /// How many more would be there under open arrivals.
@@ -411,11 +421,13 @@ impl Observed {
         // The scenario with most operations tells for how long the traces were recorded.
         let largest = parts.customers.iter().max_by_key(|customer| customer.scenario_total.operations)?;
         let total = &largest.scenario_total;
-        let (rate, weight) = (load::observed_rate(total)?, load::weight(total).max(1.0));
+        let (rate, weight) = (Recording::of(parts.sub.scenarios.values()).rate(total)?, load::weight(total).max(1.0));
         let seconds = total.operations as f64 * weight / rate;
         let responses = parts.customers.iter().map(|customer| customer.scenario_total.response.sum.as_f64());
         let there = responses.sum::<f64>() * weight / seconds;
-        Some(Self { probability: 1.0 / weight, seconds, there: there.max(f64::MIN_POSITIVE) })
+        // What operations did whose first span alone was lost was seen.
+        let probability = 1.0 / load::sampled_weight(total).max(1.0);
+        Some(Self { probability, seconds, there: there.max(f64::MIN_POSITIVE) })
     }
 
     /// How many invocations of an entry were at work on average, of those that were traced.
@@ -436,6 +448,8 @@ struct Evidence {
     off: f64,
     /// How many ended before they had their turn, relative to how many may.
     early: f64,
+    /// How far too many left in the order in which they came for a server that is shared, in standard errors.
+    in_order: f64,
 }
 
 impl Evidence {
@@ -453,22 +467,36 @@ impl Evidence {
         let off = measured
             .map_or(0.0, |busy| unlike(seen / probability * imputed.all, busy.cores(f64::from(servers) * stations)));
         let early = (imputed.early / EARLY).min(MOST_ERRORS);
-        let dependence = imputed.dependence;
-        Self { imputed, discipline, dependence, tolerated: dependence / tolerance, off, early }
+        let in_order = match discipline {
+            // New work that goes first leaves early even more often than equal sharing lets it.
+            Discipline::Sharing | Discipline::Multilevel(_) if probability >= 1.0 => {
+                occupancy.order(&share, servers).lacks(IN_ORDER).min(MOST_ERRORS)
+            }
+            _ => 0.0,
+        };
+        let uneven = imputed.uneven / tolerance;
+        let dependence = imputed.dependence.abs().max(uneven);
+        let tolerated = (imputed.dependence / tolerance).abs().max(uneven);
+        Self { imputed, discipline, dependence, tolerated, off, early, in_order }
     }
 
     fn fits(&self) -> bool {
-        self.tolerated.abs() <= FITS && self.off.abs() <= FITS && self.early <= FITS
+        self.tolerated <= FITS && self.off.abs() <= FITS && self.early <= FITS && self.in_order <= FITS
+    }
+
+    /// The squared standard errors of what is seen of the order.
+    fn of_order(&self) -> f64 {
+        self.early.powi(2) + self.in_order.powi(2)
     }
 
     /// Minus the logarithm of its likelihood.
     fn unlikelihood(&self) -> f64 {
-        0.5 * (self.tolerated.powi(2) + self.off.powi(2) + self.early.powi(2)) + self.discipline.unlikelihood()
+        0.5 * (self.tolerated.powi(2) + self.off.powi(2) + self.of_order()) + self.discipline.unlikelihood()
     }
 
     /// The same among orders of service of as many servers: by which of them real processors serve.
     fn unlikelihood_of_order(&self) -> f64 {
-        0.5 * (self.dependence.powi(2) + self.off.powi(2) + self.early.powi(2)) + self.discipline.unlikelihood()
+        0.5 * (self.dependence.powi(2) + self.off.powi(2) + self.of_order()) + self.discipline.unlikelihood()
     }
 }
 

@@ -1,5 +1,6 @@
 //! How many invocations were at work at a host together, and what part of its time each of them had.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use crate::lqn::stays::{Rank, Stay, Stays};
@@ -51,8 +52,41 @@ pub struct Imputed {
     pub all: f64,
     /// The correlation of a stay's processor time with how many it found there, in standard errors.
     pub dependence: f64,
+    /// The same for whatever way it depends on it, not only for growing or falling with it.
+    pub uneven: f64,
     /// The part of stays that ended before they had their turn.
     pub early: f64,
+    /// By entry: how many times as large the squared coefficient of variation of the time with a processor is as that of the whole time.
+    pub spread: Vec<f64>,
+    /// The squared coefficient of variation of the time with a processor, of all stays.
+    pub cv2: f64,
+}
+
+impl Imputed {
+    /// How long work queues in that order, relative to work of exponential length: first come, first served, those that vary less do less (Pollaczek and Khinchine; of several servers
+    /// Lee and Longton 1959), while shares do not depend on it.
+    pub fn regular(&self, discipline: Discipline) -> f64 {
+        if discipline == Discipline::FirstCome { f64::midpoint(1.0, self.cv2) } else { 1.0 }
+    }
+}
+
+/// How often stays left before others that had come before them.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Order {
+    /// How often they did.
+    pub seen: f64,
+    /// How often they would have under equal sharing.
+    pub expected: f64,
+    /// The variance of that.
+    pub variance: f64,
+}
+
+impl Order {
+    /// By how many standard errors too few did for equal sharing, where it may be off by this part of what is expected.
+    pub fn lacks(&self, tolerance: f64) -> f64 {
+        let error = (self.variance + (tolerance * self.expected).powi(2)).sqrt().max(1.0);
+        ((self.expected - self.seen) / error).max(0.0)
+    }
 }
 
 impl Occupancy {
@@ -158,14 +192,123 @@ impl Occupancy {
         }
         let part = |own: f64, processor: f64| if own > 0.0 { (processor / own).clamp(0.0, 1.0) } else { 1.0 };
         let all = part(own.iter().sum(), processor.iter().sum());
-        let processor = own.iter().zip(&processor).map(|(own, processor)| part(*own, *processor)).collect();
+        let processor: Vec<f64> = own.iter().zip(&processor).map(|(own, processor)| part(*own, *processor)).collect();
         let early = early as f64 / self.seen.len().max(1) as f64;
-        Imputed { processor, all, dependence: self.dependence(&found, &had), early }
+        let spread = self.spread(&had, &processor);
+        let mut times = (0.0, 0.0);
+        had.iter().for_each(|had| times = (times.0 + had, times.1 + had * had));
+        let cv2 = if times.0 > 0.0 { (had.len() as f64 * times.1 / (times.0 * times.0) - 1.0).max(0.0) } else { 1.0 };
+        let (dependence, uneven) = (self.dependence(&found, &had), self.uneven(&found, &had));
+        Imputed { processor, all, dependence, uneven, early, spread, cv2 }
+    }
+
+    /// How often a stay left before the one that came last before it and was still there, and how often it would where all have equal parts.
+    ///
+    /// Under equal sharing the later one leaves first where its own time is less than what is left of the other's. Own times do not depend on each other, so that the
+    /// chance of that is the part of all own times of its kind that are less. First come, first served, leaves the order as it is.
+    pub fn order(&self, share: &Share, servers: u32) -> Order {
+        let mut had = vec![0.0; self.seen.len()];
+        let mut stations: Vec<(Station<'_>, i64, Vec<usize>)> =
+            (0..self.stations).map(|_| (Station::empty(Discipline::Sharing, share, servers), 0, Vec::new())).collect();
+        let mut has_left = vec![false; self.seen.len()];
+        let mut pairs: Vec<(usize, usize, f64)> = Vec::new();
+        for &(time, begins, number) in &self.edges {
+            let (station, last, there) = &mut stations[self.seen[number].station];
+            station.pass(time.abs_diff(*last) as f64, &mut had);
+            *last = time;
+            if !begins {
+                station.leaves(number, &mut had);
+                has_left[number] = true;
+                continue;
+            }
+            while there.last().is_some_and(|before| has_left[*before]) {
+                there.pop();
+            }
+            let before = there.last().copied().filter(|before| self.seen[*before].start < time);
+            if let (Some(before), Station::Sharing { sum, .. }) = (before, &*station) {
+                pairs.push((number, before, had[before] + sum));
+            }
+            there.push(number);
+            station.comes(number, &mut had);
+        }
+        let mut own: Vec<Vec<f64>> = vec![Vec::new(); self.kinds];
+        for (stay, had) in self.seen.iter().zip(&had) {
+            own[stay.kind].push(*had);
+        }
+        own.iter_mut().for_each(|own| own.sort_unstable_by(f64::total_cmp));
+        let mut order = Order::default();
+        for (number, before, so_far) in pairs {
+            let of_kind = &own[self.seen[number].kind];
+            if of_kind.len() < ENOUGH {
+                continue;
+            }
+            let left = had[before] - so_far;
+            let chance = of_kind.partition_point(|own| *own < left) as f64 / of_kind.len() as f64;
+            order.expected += chance;
+            order.variance += chance * (1.0 - chance);
+            order.seen += match self.seen[number].end.cmp(&self.seen[before].end) {
+                Ordering::Less => 1.0,
+                Ordering::Equal => 0.5,
+                Ordering::Greater => 0.0,
+            };
+        }
+        order
+    }
+
+    /// What queueing adds to how much stays vary: by entry, the squared coefficient of variation of the time with a processor over that of the whole stay, of stays of one kind.
+    fn spread(&self, had: &[f64], processor: &[f64]) -> Vec<f64> {
+        let mut sums = vec![(0.0, 0.0, 0.0); self.kinds];
+        for (stay, had) in self.seen.iter().zip(had) {
+            let (count, whole, own) = &mut sums[stay.kind];
+            *count += 1.0;
+            *whole += stay.start.abs_diff(stay.end) as f64;
+            *own += had;
+        }
+        let mut variances = vec![(0.0, 0.0); self.entries];
+        for (stay, had) in self.seen.iter().zip(had) {
+            let (count, whole, own) = sums[stay.kind];
+            let of_entry = &mut variances[stay.entry];
+            of_entry.0 += (stay.start.abs_diff(stay.end) as f64 - whole / count).powi(2);
+            of_entry.1 += (had - own / count).powi(2);
+        }
+        let factor = |((whole, own), part): (&(f64, f64), &f64)| {
+            let factor = own / whole / (part * part);
+            if factor.is_finite() { factor } else { 1.0 }
+        };
+        variances.iter().zip(processor).map(factor).collect()
     }
 
     /// The mean length of stays, nanoseconds.
     pub fn mean_stay(&self) -> f64 {
         self.seen.iter().map(|stay| stay.start.abs_diff(stay.end) as f64).sum::<f64>() / self.seen.len().max(1) as f64
+    }
+
+    /// How far the mean of what stays had differs between those that found different numbers, beyond chance: the square root of what the sum of squares has more than a
+    /// standard deviation above its mean (chi squared). Several servers with one line look like fewer that are shared in how what they had grows with that number, yet not
+    /// number by number.
+    fn uneven(&self, found: &[usize], had: &[f64]) -> f64 {
+        let mut groups = vec![[Sums::default(); MANY + 1]; self.kinds];
+        for ((stay, &found), &had) in self.seen.iter().zip(found).zip(had) {
+            let own = &mut groups[stay.kind][found.min(MANY)];
+            own.count += 1;
+            own.had += had;
+            own.had_squares += had * had;
+        }
+        let (mut squares, mut freedom) = (0.0, 0.0);
+        for of_kind in &groups {
+            let sum = |of: fn(&Sums) -> f64| of_kind.iter().map(of).sum::<f64>();
+            let count = sum(|own| own.count as f64);
+            let mean = sum(|own| own.had) / count;
+            let variance = sum(|own| own.had_squares) / count - mean * mean;
+            let told: Vec<&Sums> = of_kind.iter().filter(|own| own.count >= GROUP).collect();
+            if told.len() < 2 || variance <= mean * mean * f64::EPSILON.sqrt() {
+                continue;
+            }
+            let of_group = |own: &&Sums| own.count as f64 * (own.had / own.count as f64 - mean).powi(2);
+            squares += told.iter().map(of_group).sum::<f64>() / variance;
+            freedom += told.len() as f64 - 1.0;
+        }
+        (squares - freedom - (2.0 * freedom).sqrt()).max(0.0).sqrt()
     }
 
     /// The correlation within kinds of how many a stay found and what it had, in standard errors.
@@ -192,6 +335,12 @@ impl Occupancy {
         if squares > 0.0 { both / squares.sqrt() } else { 0.0 }
     }
 }
+
+/// Stays that found so many or more count together.
+const MANY: usize = 12;
+
+/// The fewest stays that found as many whose mean tells anything.
+const GROUP: usize = 20;
 
 /// Sums over stays of one kind: first of values, then of what is left without their means.
 #[derive(Clone, Copy, Debug, Default)]

@@ -153,6 +153,8 @@ pub(super) struct CallPlan {
     /// Which of the copies that a caller knows.
     pub copy: u32,
     pub route: Route,
+    /// How many calls from this one on stand for one whose copy is left to chance; 1 where each is made for itself.
+    pub any_of: u32,
 }
 
 /// Which copy of the target a copy of the caller knows.

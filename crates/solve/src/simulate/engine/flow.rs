@@ -4,6 +4,9 @@ use super::{Engine, Next, Visit};
 use crate::simulate::probe::Probe;
 use crate::simulate::program::{After, ENTRY_SUMS, NONE, OPEN};
 
+/// What a whole number of calls may lack that was divided among copies.
+const ROUNDING: f64 = 1e-9;
+
 impl<P: Probe> Engine<'_, P> {
     /// Which call the strand makes after this slice, if any.
     #[inline]
@@ -30,15 +33,17 @@ impl<P: Probe> Engine<'_, P> {
         loop {
             let call = calls.get(found.call as usize)?;
             if found.left == NONE {
-                let whole = call.mean.floor();
-                let more = call.mean > whole && self.random.uniform() < call.mean - whole;
+                let mean = call.mean * f64::from(call.any_of);
+                let whole = (mean + ROUNDING).floor();
+                let more = mean > whole && self.random.uniform() < mean - whole;
                 found.left = (whole as u32).saturating_add(u32::from(more)).min(NONE - 1);
             }
             if found.left > 0 {
                 found.left -= 1;
-                return Some(step.calls.first + found.call);
+                let copy = if call.any_of > 1 { self.random.below(call.any_of as usize) as u32 } else { 0 };
+                return Some(step.calls.first + found.call + copy);
             }
-            found.call += 1;
+            found.call += call.any_of;
             found.left = NONE;
         }
     }
