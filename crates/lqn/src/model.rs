@@ -536,16 +536,23 @@ impl Model {
         self.fan_out(from, self.entries[to.index()].task).map_or(1.0, |out| out as f64)
     }
 
-    /// Whether a task makes this call exactly so many times in all, though replicas of the target get no whole number each: which of them
-    /// gets one is left to chance. The text and XML languages of LQNs cannot say so, and have stochastic calls there.
-    pub fn is_divided(&self, from: TaskId, call: &Call) -> bool {
-        let all = call.mean * self.replicas_called(from, call.to);
-        call.mean.fract() != 0.0 && all >= 1.0 && (all - all.round()).abs() <= DIVIDED * all
+    /// Whether the number of a call is that of all replicas of its target together, of which chance decides which gets one: an exact
+    /// number that gives no replica a whole one, or one that varies by at most one. The text and XML languages of LQNs cannot say so, and have stochastic calls there.
+    pub fn is_divided(&self, from: TaskId, work: &Work, call: &Call) -> bool {
+        let replicas = self.replicas_called(from, call.to);
+        let all = call.mean * replicas;
+        match work.call_order {
+            CallOrder::Stochastic => false,
+            CallOrder::Deterministic => {
+                call.mean.fract() != 0.0 && all >= 1.0 && (all - all.round()).abs() <= DIVIDED * all
+            }
+            CallOrder::Bernoulli => replicas > 1.0,
+        }
     }
 
     /// Whether the text and XML languages of LQNs can say that the numbers of these calls are exact.
     pub(crate) fn says_exact(&self, from: TaskId, work: &Work) -> bool {
-        work.call_order == CallOrder::Deterministic && !work.calls.iter().any(|call| self.is_divided(from, call))
+        work.call_order == CallOrder::Deterministic && !work.calls.iter().any(|call| self.is_divided(from, work, call))
     }
 
     /// How many times as fast as one of speed 1 the processor of a task is.

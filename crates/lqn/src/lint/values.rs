@@ -67,7 +67,7 @@ impl<'a, 'b> Faults<'a, 'b> {
             let to = &self.lint.model.entries[call.to.index()].name;
             let what = format!("the number of calls to `{to}`");
             self.amount(&what, call.mean);
-            let is_divided = self.lint.model.is_divided(task, call);
+            let is_divided = self.lint.model.is_divided(task, work, call);
             if work.call_order == CallOrder::Deterministic
                 && call.mean.fract() != 0.0
                 && call.mean.is_finite()

@@ -81,7 +81,7 @@ fn of_work(
     let here = |to: EntryId| arrival(plan, decomposition, to, server);
     let all: f64 = sends().map(|call| call.mean).sum();
     let met: f64 = sends().filter(|call| here(call.to).is_some()).map(|call| call.mean).sum();
-    let fixed = work.deterministic && work.variance_of_calls() == 0.0 && (met - work.own_calls()).abs() < 1e-9;
+    let fixed = work.deterministic && work.variance_of_calls == 0.0 && (met - work.own_calls()).abs() < 1e-9;
     let delays = |to: EntryId| {
         let (message, first_slice) = here(to)?;
         let run = Run {

@@ -272,7 +272,7 @@ impl Calls {
         if calls > 0.0 {
             let average = self.mean / calls;
             variance += (self.squares - self.mean * average).max(0.0);
-            variance += work.variance_of_calls() * (slice.mean + average) * (slice.mean + average);
+            variance += work.variance_of_calls * (slice.mean + average) * (slice.mean + average);
         }
         Time { mean, variance }
     }

@@ -45,6 +45,8 @@ pub(crate) struct PlannedWork {
     pub think_cv2: f64,
     /// Whether the number of calls is the given one, whose fraction is the probability of one more; else it is geometric.
     pub deterministic: bool,
+    /// Variance of the number of its own calls.
+    pub variance_of_calls: f64,
     /// Its calls, with those to where they are forwarded.
     pub calls: Vec<PlannedCall>,
 }
@@ -58,15 +60,6 @@ impl PlannedWork {
     /// Mean number of calls of its own.
     pub fn own_calls(&self) -> f64 {
         self.slices - 1.0
-    }
-
-    /// Variance of the number of calls of its own.
-    pub fn variance_of_calls(&self) -> f64 {
-        if !self.deterministic {
-            return self.own_calls() * self.slices;
-        }
-        let own = self.calls.iter().filter(|call| !call.forwarded);
-        own.map(|call| call.mean.fract() * (1.0 - call.mean.fract())).sum()
     }
 }
 
@@ -187,6 +180,12 @@ impl<'a> ModelPlan<'a> {
         }
         let slices = 1.0 + calls.iter().map(|call| call.mean).sum::<f64>();
         let speed = model.speed(task);
+        let chance = |call: &PlannedCall| call.mean.fract() * (1.0 - call.mean.fract());
+        let variance_of_calls = match work.call_order {
+            CallOrder::Stochastic => slices * (slices - 1.0),
+            CallOrder::Deterministic => 0.0,
+            CallOrder::Bernoulli => calls.iter().map(chance).sum(),
+        };
         self.works.push(PlannedWork {
             slice: work.demand / speed / slices,
             cv2: work.cv2.unwrap_or(1.0),
@@ -194,6 +193,7 @@ impl<'a> ModelPlan<'a> {
             think: work.think_time,
             think_cv2: work.think_cv2.unwrap_or(1.0),
             deterministic: work.call_order != CallOrder::Stochastic,
+            variance_of_calls,
             calls,
         });
     }
