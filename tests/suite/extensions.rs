@@ -672,3 +672,130 @@ s,1,10,Ed | client,6
     let (_, visits) = met.split_at(met.find("s,2,1,").expect("north has a visit"));
     assert_eq!(parts(&format!("{asked}{visits}")), (5, 1));
 }
+
+/// A request that is sent once more, to another task, when the answer to the first one takes too long.
+const HEDGE: &str = "operation get run=1
+get,1,1,Be | client,1 op=get t=0 cpu=0.001
+get,1,2,Fk(get,2) | client,2 t=0.001
+get,1,3,Fk(get,3) | client,3 t=0.051
+get,1,4,Jn(get,2) | client,4 t=0.061 cpu=0.002
+get,1,5,Ed | client,5 t=0.063
+get,2,1,Be | store1,1 op=read t=0.001 cpu=0.06
+get,2,2,Ed | store1,2 t=0.061
+get,3,1,Be | store2,1 op=read t=0.051 cpu=0.03
+get,3,2,Ed | store2,2 t=0.081
+";
+
+/// A delay between two forks in a row is on the visit's own branch: the first branch does not wait for it.
+#[test]
+fn a_delay_between_forks_holds_up_the_later_one_alone() {
+    let rules = "template hedge { order -1
+  match {
+    e1 = Fk(q) [j, k, m   | a, v  ]
+    e2 = Be    [j, q, 1   | b, w  ]
+    e3 = Fk(r) [j, k, m+1 | a, v+1]
+    e4 = Be    [j, r, 1   | c, y  ]
+    e5 = Jn(q) [j, k, m+2 | a, v+2]
+  }
+  where { a != b, a != c, b != c }
+  model {
+    S := newEntry(R, b)  awaitRequest(E, S, e1, e5)  addTrigger([j, q, 2 | b, w+1], S)
+    addDelay(E, e3)
+    T := newEntry(R, c)  forkRequest(E, T, e3)  addTrigger([j, r, 2 | c, y+1], T)
+  }
+}";
+    assert_eq!(codes_of(rules), [""; 0]);
+    let reduction = reduced_by(HEDGE, rules);
+    let of_delay = |rules: &Reduction| -> Vec<(f64, bool)> {
+        let entries = rules.submodel.entries().iter();
+        let work = entries.flat_map(|entry| &entry.work).filter(|(_, work)| work.pauses.sum.as_f64() > 0.0);
+        work.map(|(at, work)| (work.pauses.sum.as_f64(), at.branch.is_some())).collect()
+    };
+    assert_eq!(of_delay(&reduction), [(0.05, true)]);
+    // The join waits for the first request; the second one is a block of the other branch.
+    let blocks: Vec<usize> =
+        reduction.submodel.entries().iter().map(|entry| entry.blocks.len()).filter(|blocks| *blocks > 0).collect();
+    assert_eq!(blocks, [2]);
+}
+
+/// A node behind a sequence names the thread of its last or first round, from whichever end the rounds are walked.
+#[test]
+fn nodes_behind_a_sequence_name_its_ends() {
+    let trace = "operation get run=1
+get,1,1,Be | client,1 op=get
+get,1,2,Fk(get,2) | client,2
+get,1,3,Fk(get,3) | client,3
+get,1,4,Ed | client,4
+get,2,1,Be | left,1 op=read
+get,2,2,Ac | left,2
+get,2,3,Ed | left,3
+get,3,1,Be | right,1 op=read
+get,3,2,Ed | right,2
+";
+    let rules = |last: &str, end: &str| {
+        format!(
+            "template t {{ order -1
+  longest
+  match {{
+    e1 = Be [j, k, 1 | a, v]
+    repeat x in 1..n min 1 {{
+      f[x] = Fk(q[x]) [j, k, m[x] | a, u[x]]
+      g[x] = Be [j, q[x], 1 | b[x], w[x]]
+    }}
+    {last}
+    c = Ed [j, {end}, h | d, y]
+  }}
+  where {{ m[1] == 2, m[x+1] == m[x]+1 }}
+  model {{ for x in 1..n {{ S[x] := newEntry(A, b[x])  addRequest(E, S[x])  addTrigger([j, q[x], 2 | b[x], w[x]+1], S[x]) }} }}
+}}"
+        )
+    };
+    let ends = |last: &str, end: &str| {
+        let reduction = reduced_by(trace, &rules(last, end));
+        templates(&reduction).iter().filter(|template| **template == "t").count()
+    };
+    for last in ["", "z = Ed [j, k, m[n+1] | a, o]"] {
+        for end in ["q[n]", "q[1]"] {
+            let codes: Vec<&str> = codes_of(&rules(last, end)).into_iter().filter(|code| *code == "R050").collect();
+            assert_eq!(codes, [""; 0], "{last} {end}");
+            assert_eq!(ends(last, end), 1, "{last} {end}");
+        }
+    }
+}
+
+/// What operations say of rounds that there are not would be left out in silence.
+#[test]
+fn operations_name_rounds_that_there_are() {
+    let of = |statement: &str| {
+        codes_of(&format!(
+            "template t {{ order -1
+  match {{
+    e1 = Ac [j, k, m | a, v] {{ name: \"glue\" }}
+    repeat x in 1..n min 1 {{ f[x] = Ac [j, k, p[x] | a, u[x]] }}
+  }}
+  where {{ p[1] == m+1, p[x+1] == p[x]+1 }}
+  model {{ {statement} }}
+}}"
+        ))
+    };
+    for good in [
+        "for x in 1..n { addDelay(E, f[x]) }",
+        "for x in 2..n { addDelay(E, f[x-1]) }",
+        "addDelay(E, f[1])",
+        "addDelay(E, f[n])",
+    ] {
+        assert_eq!(of(good), [""; 0], "{good}");
+    }
+    // Errors, and warnings where fewer rounds match, too.
+    for bad in [
+        "for x in 1..n { addDelay(E, f[x+1]) }",
+        "for x in 1..n { addActivity(E, f[x-1]) }",
+        "addDelay(E, f)",
+        "addDelay(E, f[0])",
+        "addDelay(E, f[n+1])",
+        "addDelay(E, f[2])",
+        "addDelay(E, f[n-1])",
+    ] {
+        assert_eq!(of(bad), ["R057"], "{bad}");
+    }
+}

@@ -75,6 +75,11 @@ pub const BETWEEN_ALTERNATIVES: Code = Code("R086");
 /// A template with more combinations of alternatives than are tried.
 pub const TOO_MANY_ALTERNATIVES: Code = Code("R087");
 
+/// A delay that is the wait for an answer.
+pub const DELAY_OF_ANSWER: Code = Code("R088");
+/// A glue node that is not the first of the text.
+pub const GLUE_LATER: Code = Code("R089");
+
 /// A node that no template matches.
 pub const UNMATCHED: Code = Code("R090");
 /// A thread that moves to another task with no request that a template recognises.

@@ -2,6 +2,7 @@
 
 mod body;
 mod contradiction;
+mod delays;
 mod starts;
 mod subsumption;
 
@@ -31,7 +32,27 @@ pub fn template(template: &Template, pattern: &Pattern, bodies: &Bodies<'_>, fin
     abandoned_threads(template, pattern, findings);
     same_task(template, pattern, findings);
     unordered(template, pattern, findings);
+    delays::waits(template, pattern, findings);
+    begins_elsewhere(template, pattern, findings);
     contradiction::contradictions(template, pattern, bodies, findings);
+}
+
+/// A glue node that others precede in the text: readers take the first one for it.
+fn begins_elsewhere(template: &Template, pattern: &Pattern, findings: &mut Findings<'_>) {
+    let glue = &pattern.nodes[pattern.glue];
+    let Some(first) = patterns(template).next().filter(|first| first.name.value != glue.name) else { return };
+    let first = (Arc::clone(&first.name.value), findings.place(first.name.span));
+    let message = format!("matching begins at `{}`, which is not the first node of the text", glue.name);
+    let finding = findings.warning(codes::GLUE_LATER, glue.span, message);
+    finding.labels.push(Label { place: first.1, text: "the first one".to_owned() });
+    finding.notes.push(format!(
+        "the glue node is `e1`, else the first node outside `repeat`: other templates may take `{}` before the walk comes to `{}`",
+        first.0, glue.name
+    ));
+    finding.hints.push(
+        "write the node at which the interaction begins first, before any `repeat`, and call no other one `e1`"
+            .to_owned(),
+    );
 }
 
 /// Variables of patterns that stand nowhere else: a slip, or a wildcard in disguise. The parts of a label that a node

@@ -2,6 +2,7 @@
 
 mod branches;
 mod ownership;
+mod rounds;
 mod terms;
 
 use std::sync::Arc;
@@ -147,6 +148,14 @@ struct Made {
     span: Span,
 }
 
+/// A `for` over the rounds of a sequence.
+struct Running {
+    index: Arc<str>,
+    sequence: usize,
+    /// The number of the round that it begins with.
+    from: i64,
+}
+
 struct Compiler<'t, 'f, 'p> {
     pattern: &'t Pattern,
     route: &'t Route,
@@ -154,8 +163,8 @@ struct Compiler<'t, 'f, 'p> {
     findings: &'f mut Findings<'p>,
     variables: Vec<Arc<str>>,
     made: Vec<Made>,
-    /// The index variable of the `for` around a statement, and over which sequence that runs.
-    running: Option<(Arc<str>, usize)>,
+    /// The `for` around a statement.
+    running: Option<Running>,
     /// Names of variables that differ by a condition.
     apart: Vec<[Arc<str>; 2]>,
     /// Work that operations give to entries.
@@ -219,7 +228,7 @@ impl Compiler<'_, '_, '_> {
                             .push("its upper end is the variable that counts them, and it does not nest".to_owned());
                         continue;
                     };
-                    self.running = Some((Arc::clone(&index.value), sequence));
+                    self.running = Some(Running { index: Arc::clone(&index.value), sequence, from: *from });
                     let body = self.statements(body);
                     self.running = None;
                     actions.push(Action::For { sequence: sequence as u8, from: *from, body });
@@ -258,7 +267,7 @@ impl Compiler<'_, '_, '_> {
             self.variables.len() - 1
         });
         let solved = self.solved(task);
-        let sequence = self.running.as_ref().map(|(_, sequence)| *sequence);
+        let sequence = self.running.as_ref().map(|running| running.sequence);
         let visited = solved.as_ref().is_none_or(|solved| self.check_entry_task(solved, task.span));
         // Made even where its task is wrong, so that one slip is reported once.
         let made = solved.clone().filter(|_| visited).unwrap_or(Solved::Wildcard);
@@ -377,7 +386,7 @@ impl Compiler<'_, '_, '_> {
     /// Whether an entry has been made by the statements so far.
     fn is_made(&self, name: &Arc<str>, position: Position) -> bool {
         let of = match position {
-            Position::Running(_) => self.running.as_ref().map(|(_, sequence)| *sequence),
+            Position::Running(_) => self.running.as_ref().map(|running| running.sequence),
             Position::Count(sequence, _) => Some(sequence.into()),
             Position::At(_) => None,
         };
@@ -421,6 +430,7 @@ impl Compiler<'_, '_, '_> {
         }
         if let Some(number) = self.pattern.of_rounds().position(|node| node.name == variable.name) {
             let position = self.position(variable.index.as_ref(), argument.span)?;
+            self.check_round(variable, number, position, argument.span);
             return Some((Which::Round(number), position));
         }
         let place = self.findings.place(argument.span);

@@ -23,7 +23,7 @@ impl Compiler<'_, '_, '_> {
             }
             Some(Index { variable: None, offset }) => Some(Position::At(*offset)),
             Some(Index { variable: Some(name), offset })
-                if self.running.as_ref().is_some_and(|(running, _)| running == name) =>
+                if self.running.as_ref().is_some_and(|running| running.index == *name) =>
             {
                 Some(Position::Running(*offset))
             }
@@ -46,7 +46,7 @@ impl Compiler<'_, '_, '_> {
             Term::Variable(variable, offset) => {
                 let name = Arc::clone(&variable.name);
                 let own = self.scope.sequence_of(&name);
-                let running = self.running.as_ref().map(|(_, sequence)| *sequence);
+                let running = self.running.as_ref().map(|running| running.sequence);
                 let at = match self.position(variable.index.as_ref(), term.span)? {
                     Position::At(0) if variable.index.is_none() => At::Scalar,
                     Position::At(1) => At::First,

@@ -6,7 +6,7 @@
 mod conditions;
 mod places;
 mod rounds;
-mod terms;
+pub(crate) mod terms;
 mod units;
 mod ways;
 
@@ -186,6 +186,7 @@ impl Planner<'_> {
                 unwalked = Some(round);
                 break;
             }
+            self.name_ends();
             self.reach_all();
         }
         let walked = unwalked.is_none();
@@ -199,7 +200,7 @@ impl Planner<'_> {
         match unwalked {
             // Nodes behind the sequence are reached over it.
             Some(round) => self.no_way_along(round, findings),
-            None => missed.iter().for_each(|node| Self::unreachable(node, findings)),
+            None => missed.iter().for_each(|node| self.unreachable(node, findings)),
         }
         if !(walked && missed.is_empty()) {
             self.pretend();
@@ -343,13 +344,16 @@ impl Planner<'_> {
         }
     }
 
-    fn unreachable(node: &Node, findings: &mut Findings<'_>) {
+    fn unreachable(&self, node: &Node, findings: &mut Findings<'_>) {
         let hint = "tie it to a bound node: the same thread with a counter that differs by a constant, the same task with one, \
                     the thread that a bound fork starts, or the fork of a thread that is known";
         let finding = findings.error(
             codes::NOT_NAVIGABLE,
             node.span,
-            format!("nothing ties node `{}` to the glue node", node.name),
+            format!(
+                "nothing ties node `{}` to the glue node, `{}`",
+                node.name, self.pattern.nodes[self.pattern.glue].name
+            ),
         );
         "would have to be searched among all nodes".clone_into(&mut finding.label);
         finding.hints.push(hint.to_owned());

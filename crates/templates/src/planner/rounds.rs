@@ -146,6 +146,29 @@ impl<'t> Planner<'t> {
         true
     }
 
+    /// Finds what nodes behind the sequences that have been walked say of their first and last rounds, such as `q[n]`.
+    pub(super) fn name_ends(&mut self) {
+        let missed = self.pattern.nodes.iter().zip(&self.route.slots).filter(|(_, slot)| **slot == Slot::MAX);
+        let keys: Vec<&Key> = missed
+            .flat_map(|(node, _)| node.terms())
+            .filter_map(|(_, term)| match term {
+                Solved::Variable(key @ (_, At::First | At::Last | At::After), _) => Some(key),
+                _ => None,
+            })
+            .collect();
+        for key in keys {
+            if self.route.sites.contains_key(key) {
+                continue;
+            }
+            let Some(site) = self.locate_at_end(key) else { continue };
+            let value = self.resolve(site);
+            if let Value::Field(_, field, _) = value {
+                self.route.types.insert(key.clone(), field);
+            }
+            self.route.sites.insert(key.clone(), value);
+        }
+    }
+
     /// Plans a repetition: backward if its end is known, else forward.
     pub(super) fn round(&mut self, round: &'t Round, findings: &mut Findings<'_>) -> bool {
         let of_sequence = |(name, _): &&(Arc<str>, i64)| self.scope.sequence_of(name) == Some(round.number);

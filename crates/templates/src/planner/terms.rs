@@ -22,7 +22,7 @@ pub(super) fn plus(site: Value, offset: i64) -> Value {
 }
 
 /// By how much the right term is more than the left one, where that is sure.
-pub(super) fn apart(left: &Solved, right: &Solved) -> Option<i32> {
+pub(crate) fn apart(left: &Solved, right: &Solved) -> Option<i32> {
     let delta = match (left, right) {
         (Solved::Integer(left), Solved::Integer(right)) => right.checked_sub(*left)?,
         (Solved::Variable(left, from), Solved::Variable(right, to)) if left == right => to.checked_sub(*from)?,

@@ -381,6 +381,10 @@ impl<'t> Meanings<'t> {
         let mut finding = Diagnostic::error(codes::UNBOUND, place, message);
         if self.bound.iter().any(|(other, at)| other == name && *at == At::Scalar) {
             finding = finding.with_hint(format!("`{name}` has one value for all rounds: write it without an index"));
+        } else if self.bound.iter().any(|(other, at)| other == name && *at == At::Next) {
+            finding =
+                finding.with_note(format!("the nodes of a round have `{name}` with the index of the next round alone"));
+            finding = finding.with_hint("name it in a node of the round, too, with the index of that round");
         } else {
             finding = finding.with_similar(name, of_rounds.chain(nodes));
         }

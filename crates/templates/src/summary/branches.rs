@@ -1,7 +1,7 @@
 //! Parallel branches of an entry: on which strand each node of an invocation is, and which blocks these strands have.
 //!
 //! A branch is forked at a node of its *parent* strand and waited for at a later node of it, or never. Forks that follow each other
-//! directly are one place, and so are waits. Branches of one place that are waited for at one place make a block; where they are
+//! directly are one place, unless a delay lies between them, and so are waits. Branches of one place that are waited for at one place make a block; where they are
 //! waited for at several places, blocks lie in each other, the one that is waited for last outermost. What the strand itself does
 //! meanwhile is a branch of the block, too.
 //!
@@ -11,7 +11,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::driver::{BranchKind, EntryNumber, Meeting, Outcome};
+use crate::driver::{BranchKind, DELAYED, EntryNumber, Meeting, Outcome};
 use crate::summary::groups::Groups;
 use crate::summary::kind_of;
 use dyelog_lqn::digest::Digest;
@@ -319,7 +319,12 @@ impl Weave {
                 }
             }
             let top = open.last_mut().expect("the thread's own strand stays open");
-            let forks = line[at..].iter().take_while(|(_, node)| threads.forks.contains_key(node)).count();
+            // Forks in a row are one place, unless time passes between them of which a template says that nothing works in it.
+            let forks = line[at..].iter().enumerate().take_while(|(further, (_, node))| {
+                threads.forks.contains_key(node)
+                    && (*further == 0 || of.outcome.flags.get(*node as usize).is_none_or(|flags| flags & DELAYED == 0))
+            });
+            let forks = forks.count();
             top.used |= forks > 0 || !threads.waits.contains_key(&line[at].1);
             for (_, node) in &line[at..at + forks.max(1)] {
                 self.places.insert(*node, (top.strand, top.stage));
