@@ -191,7 +191,7 @@ fn regular_work_in_the_order_of_arrival_is_found_though_an_operation_is_cut_off(
 /// Several servers with one line before them, as worker processes have: fewer that are shared would keep those who find one other longer.
 #[test]
 fn several_servers_with_one_line_are_found() {
-    for (servers_there, busy, stages) in [(2, 0.4, 1), (2, 0.7, 1), (2, 0.7, 4), (4, 0.7, 4)] {
+    for (servers_there, busy, stages) in [(2, 0.4, 1), (2, 0.7, 1), (2, 0.7, 4), (4, 0.7, 1), (4, 0.7, 4)] {
         let mut random = Random::new(3);
         let mut free = vec![0.0_f64; servers_there as usize];
         let mut now = 0.0_f64;

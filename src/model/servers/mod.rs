@@ -55,7 +55,7 @@ const MOST_SERVERS: usize = 4096;
 const EARLY: f64 = 0.01;
 
 /// Real processors that are shared may let work end in order more often than equal sharing would, by this part of how often it would not.
-const IN_ORDER: f64 = 0.05;
+const IN_ORDER: f64 = 0.1;
 
 /// Responses that differ by less than this part of them are alike.
 const MATTERS: f64 = 0.03;

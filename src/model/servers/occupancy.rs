@@ -283,8 +283,8 @@ impl Occupancy {
         self.seen.iter().map(|stay| stay.start.abs_diff(stay.end) as f64).sum::<f64>() / self.seen.len().max(1) as f64
     }
 
-    /// How far the mean of what stays had differs between those that found different numbers, beyond chance: the square root of what the sum of squares has more than a
-    /// standard deviation above its mean (chi squared). Several servers with one line look like fewer that are shared in how what they had grows with that number, yet not
+    /// How far the mean of what stays had differs between those that found different numbers, beyond chance: the square root of what the sum of squares has more than two
+    /// standard deviations above its mean (chi squared). Several servers with one line look like fewer that are shared in how what they had grows with that number, yet not
     /// number by number.
     fn uneven(&self, found: &[usize], had: &[f64]) -> f64 {
         let mut groups = vec![[Sums::default(); MANY + 1]; self.kinds];
@@ -308,7 +308,7 @@ impl Occupancy {
             squares += told.iter().map(of_group).sum::<f64>() / variance;
             freedom += told.len() as f64 - 1.0;
         }
-        (squares - freedom - (2.0 * freedom).sqrt()).max(0.0).sqrt()
+        (squares - freedom - 2.0 * (2.0 * freedom).sqrt()).max(0.0).sqrt()
     }
 
     /// The correlation within kinds of how many a stay found and what it had, in standard errors.
