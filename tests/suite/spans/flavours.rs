@@ -53,7 +53,7 @@ fn flavours_of_otlp() {
         }
     }
     assert!(snake.contains("resource_spans") && !snake.contains("resourceSpans"));
-    assert_eq!(dyelog::trace::detect("t", snake.as_bytes()).expect("it is told"), dyelog::trace::Format::Otlp);
+    assert_eq!(dyelog::trace::detect::detect("t", snake.as_bytes()).expect("it is told"), dyelog::trace::Format::Otlp);
     check("otlp", &snake);
     let renamed = [
         ("resourceSpans", "resource_spans"),
