@@ -460,6 +460,9 @@ fn what_is_no_trace_is_described() {
 fn spans_that_the_sdk_for_go_prints_are_spans() {
     let line = b"{\"Name\":\"query\",\"SpanContext\":{\"TraceID\":\"1\",\"SpanID\":\"2\"},\"StartTime\":\"2026-02-14T17:43:50Z\"}";
     assert_eq!(detect("t", line), Ok(dyelog::trace::Format::Otlp));
+    // As protobuf's own writers give the names out.
+    let named = br#"{"resource_spans":[{"scope_spans":[{"spans":[]}]}]}"#;
+    assert_eq!(detect("t", named), Ok(dyelog::trace::Format::Otlp));
 }
 
 #[test]

@@ -304,7 +304,8 @@ impl Run<'_> {
                 if polls {
                     let first = if inner == NONE { end } else { self.plan.scopes[inner as usize].start };
                     let until = end.min(first).max(start);
-                    self.last().pause = if until > start { (until - start) as f64 * 1e-9 } else { f64::NAN };
+                    self.last().pause =
+                        if until > start { until.saturating_sub(start) as f64 * 1e-9 } else { f64::NAN };
                     // The time after it is no idle time.
                     self.node(Kind::Activity, visit, until, span);
                 }

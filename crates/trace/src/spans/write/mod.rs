@@ -186,12 +186,10 @@ impl<'a> Shown<'a> {
     fn told_peer(self, span: &Span, pairs: &[Pair<'_>]) -> String {
         let (mut told, mut scalar) = (Attributes::default(), Scalar::default());
         for (key, value) in pairs {
-            match meaning(key) {
-                Meaning::Nothing => {}
-                means => {
-                    scalar.set_value(value);
-                    told.take(means, &mut scalar);
-                }
+            let means = meaning(key);
+            if means != Meaning::Nothing {
+                scalar.set_value(value);
+                told.take(means, &mut scalar);
             }
         }
         told.peer(self.text(span.name)).to_owned()
