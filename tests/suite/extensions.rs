@@ -706,12 +706,11 @@ fn a_delay_between_forks_holds_up_the_later_one_alone() {
 }";
     assert_eq!(codes_of(rules), [""; 0]);
     let reduction = reduced_by(HEDGE, rules);
-    let of_delay = |rules: &Reduction| -> Vec<(f64, bool)> {
-        let entries = rules.submodel.entries().iter();
-        let work = entries.flat_map(|entry| &entry.work).filter(|(_, work)| work.pauses.sum.as_f64() > 0.0);
-        work.map(|(at, work)| (work.pauses.sum.as_f64(), at.branch.is_some())).collect()
-    };
-    assert_eq!(of_delay(&reduction), [(0.05, true)]);
+    let entries = reduction.submodel.entries().iter();
+    let work = entries.flat_map(|entry| &entry.work).filter(|(_, work)| work.pauses.sum.as_f64() > 0.0);
+    let delays: Vec<(i64, bool)> =
+        work.map(|(at, work)| ((work.pauses.sum.as_f64() * 1e6).round() as i64, at.branch.is_some())).collect();
+    assert_eq!(delays, [(50_000, true)]);
     // The join waits for the first request; the second one is a block of the other branch.
     let blocks: Vec<usize> =
         reduction.submodel.entries().iter().map(|entry| entry.blocks.len()).filter(|blocks| *blocks > 0).collect();
@@ -746,7 +745,10 @@ get,3,2,Ed | right,2
     c = Ed [j, {end}, h | d, y]
   }}
   where {{ m[1] == 2, m[x+1] == m[x]+1 }}
-  model {{ for x in 1..n {{ S[x] := newEntry(A, b[x])  addRequest(E, S[x])  addTrigger([j, q[x], 2 | b[x], w[x]+1], S[x]) }} }}
+  model {{
+    for x in 1..n {{ S[x] := newEntry(A, b[x])  addRequest(E, S[x]) }}
+    T := newEntry(A, d)  addRequest(E, T)
+  }}
 }}"
         )
     };
