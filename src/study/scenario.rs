@@ -4,7 +4,7 @@ use crate::diagnostic::quantity::{number, time};
 use crate::diagnostic::{Diagnostic, Place};
 use crate::lqn::results::Results;
 use crate::lqn::{Body, EntryId, Model};
-use crate::model::{DemandSource, Load, LoadReason, Origins, OwnTime, ScenarioOrigin, codes};
+use crate::model::{DemandSource, Load, LoadReason, Origins, OwnTime, ScenarioOrigin, alike, codes};
 use crate::solve::bounds::{Resource, bounds};
 use crate::study::bottleneck::busiest;
 
@@ -155,7 +155,12 @@ pub fn few_operations(origins: &Origins) -> Option<Diagnostic> {
     let assumed = format!(
         "what was seen fewer than {FEW} times is taken as exponential in time, and its calls as geometric in number"
     );
-    Some(finding.with_note(assumed).with_hint("record more operations"))
+    let alike = few.iter().filter(|own| alike::pattern(&own.name).is_some()).count();
+    Some(finding.with_note(assumed).with_hint(if alike >= alike::MANY && 2 * alike > few.len() {
+        "their names differ in numbers: `--group PATTERN`, as in M068, makes one operation of those which are one"
+    } else {
+        "record more operations"
+    }))
 }
 
 /// The response of a scenario that has the system to itself.
