@@ -90,7 +90,7 @@ impl OneFactor {
         let factor = short((self.factor * 100.0).round() / 100.0);
         match self.cause {
             Cause::SamplerByIds => format!(
-                "a sampler changed, and not the load: trace identifiers show that one of {factor} operations was kept where the rate is lower"
+                "a sampler changed, and not the load: trace identifiers show that about one of {factor} operations was kept where the rate is lower"
             ),
             Cause::SamplerRecorded => {
                 "a sampler changed, and not the load: operations tell for how many they stand, and that changes"
@@ -99,7 +99,7 @@ impl OneFactor {
             Cause::Load => "the load changed: operations tell that all of them were kept".to_owned(),
             Cause::Unknown => format!(
                 "all rates change by one factor and responses stay: the load changed, or the part of operations that a sampler keeps. \
-                 If it was a sampler, lower rates are at least {factor} times too low"
+                 If it was a sampler, lower rates are about {factor} times too low"
             ),
         }
     }
