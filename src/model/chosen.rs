@@ -1,11 +1,14 @@
 //! Samples of operations that were kept for what they are: by policies of tail samplers, or for how long they took.
 
+mod least;
+
 use crate::diagnostic::quantity::time;
 use crate::diagnostic::{Diagnostic, Place};
-use crate::lqn::sketch::Sketch;
-use crate::lqn::submodel::ScenarioTotal;
-use crate::model::codes;
+use crate::lqn::sketch::{SKETCH_ERROR, Sketch};
+use crate::lqn::submodel::SubModel;
 use crate::model::load::toml_key;
+use crate::model::parts::Customer;
+use crate::model::{clocks, codes};
 
 /// The fewest operations whose times tell that the shorter ones are missing.
 const FEWEST: u64 = 100;
@@ -17,16 +20,34 @@ const ROUND: [f64; 9] = [1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 7.5, 8.0];
 const STRETCH: f64 = 0.05;
 /// The fewest operations in the first of them.
 const ENOUGH: f64 = 10.0;
+/// The fewest operations of several parts whose times tell it.
+const FEW: u64 = 60;
+/// Their shortest time is at least so long, seconds,
+const EDGE: f64 = 0.005;
+/// and so many steps of the clock.
+const STEPS: f64 = 40.0;
+/// Their parts take less than this part of it at the least.
+const LESS: f64 = 0.8;
+/// So many lie in the first stretch. Of a sum of k parts about k/20 do.
+const MANY: f64 = 8.0;
+/// No other stretch has more than so many times as many.
+const FEWER: f64 = 2.0;
 
 /// Says that operations are no random sample of all.
-pub fn finding(scenario: &str, total: &ScenarioTotal) -> Option<Diagnostic> {
+pub fn finding(sub: &SubModel, customer: &Customer) -> Option<Diagnostic> {
+    let (scenario, total) = (&*customer.scenario, &customer.scenario_total);
     let (message, what) = if total.chosen > 0 {
         let (chosen, all) = (total.chosen, total.operations);
         let message =
             format!("{chosen} of {all} operations of scenario `{scenario}` were kept by a sampler for what they are");
         (message, "the traces name the policy, and it does not draw at random".to_owned())
     } else {
-        let least = cut(&total.responses, total.failures)?;
+        let step = clocks::step(total).unwrap_or(0.0);
+        let by_parts = || {
+            let edge = edge(&total.responses, total.failures).filter(|edge| *edge >= STEPS * step)?;
+            (least::least(sub, customer) < LESS * edge).then_some(edge)
+        };
+        let least = cut(&total.responses, total.failures).or_else(by_parts)?;
         let message = format!("scenario `{scenario}` looks like a sample of slow operations, from {} on", time(least));
         (message, format!("times begin at {} as if all shorter ones were cut off", time(least)))
     };
@@ -67,9 +88,24 @@ fn cut(times: &Sketch, failures: u64) -> Option<f64> {
     rounds.into_iter().find(is_cut)
 }
 
+/// The least time of operations but of failed ones, where times are as frequent right from it on as anywhere. A sum of parts, each of which may be short, begins with few.
+fn edge(times: &Sketch, failures: u64) -> Option<f64> {
+    let total: u64 = times.buckets().map(|(_, count)| count).sum();
+    if total < FEW || failures.saturating_mul(2) > total {
+        return None;
+    }
+    let least = times.quantile((failures as f64 + 0.5) / total as f64)? * (1.0 - SKETCH_ERROR);
+    let stretch = |number: u32| {
+        let from = f64::from(number) * STRETCH;
+        times.below(least * (1.0 + from + STRETCH)) - times.below(least * (1.0 + from))
+    };
+    let (first, most) = (stretch(0), (1..20).map(stretch).fold(0.0, f64::max));
+    (least >= EDGE && first >= MANY && most <= FEWER * first).then_some(least)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::cut;
+    use super::{cut, edge};
     use crate::lqn::sketch::Sketch;
 
     fn of(times: impl Iterator<Item = f64>) -> Sketch {
@@ -101,5 +137,22 @@ mod tests {
             None
         );
         assert_eq!(cut(&of(exponential(0.2).map(|time| 0.1 + (time - 0.3).max(0.0))), 0), None);
+    }
+    /// A sum of three times has no edge where it begins, and one anywhere that it is cut off.
+    #[test]
+    fn an_edge_is_where_many_begin() {
+        let parts = || {
+            let part = |seed: usize| (0..2000_usize).map(move |number| (number * seed % 2003) as f64 + 0.5);
+            let exponential = |uniform: f64| -0.02 * (uniform / 2003.0).ln();
+            part(7)
+                .zip(part(831))
+                .zip(part(1297))
+                .map(move |((one, other), third)| exponential(one) + exponential(other) + exponential(third))
+        };
+        assert_eq!(edge(&of(parts()), 0), None);
+        for least in [0.0731, 0.0917, 0.13] {
+            let found = edge(&of(parts().filter(|time| *time > least)), 0).expect("it is cut off there");
+            assert!((found / least - 1.0).abs() < 0.02, "{found} for {least}");
+        }
     }
 }

@@ -112,6 +112,8 @@ pub const REQUESTS_COUNTED: Code = Code("M065");
 pub const REQUESTS_DOUBTED: Code = Code("M066");
 /// Operations were kept for what they are, and are no random sample.
 pub const CHOSEN: Code = Code("M067");
+/// Many names of operations that were seen a few times differ in a number or an identifier only.
+pub const NAMES_ALIKE: Code = Code("M068");
 /// A model cannot be calibrated with these traces.
 pub const CALIBRATION: Code = Code("M070");
 /// Why a calibrated model is to be doubted.

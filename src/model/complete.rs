@@ -9,9 +9,10 @@ use crate::model::demand::DemandSource;
 use crate::model::load::Recording;
 use crate::model::parts::{Customer, Parts};
 use crate::model::servers::Traced;
+use crate::model::stationarity::OneFactor;
 use crate::model::{
-    EntryOrigin, Load, LoadReason, Origins, TaskOrigin, chance, chosen, clocks, codes, deployment, fragments, load,
-    network, outcomes, stability, stationarity, weave,
+    EntryOrigin, Load, LoadReason, Origins, TaskOrigin, alike, chance, chosen, clocks, codes, deployment, fragments,
+    load, network, outcomes, stability, stationarity, weave,
 };
 
 /// Makes a complete model: the model itself, what there is to know about how it was made, and where its elements come from.
@@ -82,11 +83,15 @@ pub fn complete_as_traced(
     for (scenario, queues) in built.origins.scenarios.iter_mut().zip(by_queues) {
         scenario.response_error = scenario.response_error.map(|error| error.max(queues).hypot(doubt.ln_1p()));
     }
+    let rates = OneFactor::of(sub);
     for customer in parts.customers.iter().filter(|customer| customer.members.is_empty()) {
-        findings.extend(clocks::finding(&customer.scenario, &customer.scenario_total));
-        findings.extend(chosen::finding(&customer.scenario, &customer.scenario_total));
-        findings.extend(stationarity::finding(&customer.scenario, &customer.scenario_total));
+        let (scenario, total) = (&customer.scenario, &customer.scenario_total);
+        findings.extend(clocks::finding(scenario, total));
+        findings.extend(chosen::finding(sub, customer));
+        findings.extend(stationarity::finding(scenario, total, rates.as_ref()));
     }
+    findings.extend(stationarity::work_findings(sub));
+    findings.extend(alike::finding(sub));
     findings.extend(outcomes::note(&parts, sub, &built.model, &built.origins));
     findings.extend(found);
     findings.extend(traced.note());

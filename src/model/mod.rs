@@ -4,6 +4,7 @@
 //! and threads, scenarios their load and work its demand, and keeps in [`Origins`] where each element came from.
 //! What traces cannot tell comes from a [`Configuration`]; what neither tells is decided here, and said in a note.
 
+pub(crate) mod alike;
 mod assembly;
 mod body;
 mod chance;

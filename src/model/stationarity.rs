@@ -6,7 +6,12 @@
 //! responses goes beyond [`FARTHER`], and all stretches before it lie on one side of all after it, which one long busy period does not bring about. Of steady recordings
 //! less than two in a hundred are named (`tests/suite/stationarity.rs`). A change by less than [`MATTERS`] is left out.
 //!
+//! The work of invocations shows a change that responses hide ([`work`]), and a rate may change with a sampler ([`sampler`]).
+//!
 //! What lies before and after a change is looked at in the same way. The longest part without a change is what models are made of.
+
+mod sampler;
+mod work;
 
 use std::ops::Range;
 
@@ -16,6 +21,8 @@ use crate::lqn::starts::Stretch;
 use crate::lqn::submodel::{ScenarioTotal, SubModel};
 use crate::model::codes;
 use crate::model::load::{recorded_at_once, short};
+
+pub use sampler::OneFactor;
 
 /// A Brownian bridge goes so far from zero with a probability of 2 e^(-2 · 2.3²), 5 in 100,000. The rest is for the variance, which is estimated.
 const FAR: f64 = 2.3;
@@ -28,6 +35,9 @@ const STRETCHES: usize = 16;
 
 /// At least so many of them lie on each side.
 const SIDE: usize = 3;
+
+/// Stretches of which the variance is taken are of no more than one of so many cells.
+const WINDOWS: usize = 8;
 
 /// The median of the square of a standard normal variable.
 const MEDIAN: f64 = 0.455;
@@ -62,6 +72,9 @@ const LEAST: f64 = 0.25;
 /// Parts of the recording that differ by less are as long.
 const ALIKE: f64 = 0.9;
 
+/// A part with so many times the operations of the longest is taken where a sampler may have left out those of the longest.
+const FULLER: f64 = 1.5;
+
 /// A change of a mean at a border between cells.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Change {
@@ -71,14 +84,31 @@ struct Change {
     after: f64,
 }
 
-/// What changes within the recording of a scenario.
-pub fn finding(scenario: &str, total: &ScenarioTotal) -> Option<Diagnostic> {
-    let told = told(scenario, total).map(|finding| {
-        finding.with_note("the model is of the mean of all of it, and predicts neither part").with_hint(
-            "leave out what is no normal operation, such as a warm-up, and set `rate` where the load changed",
-        )
-    });
-    told.or_else(|| stall(scenario, total))
+/// What changes within the recording of a scenario; `rates` is what all of its scenarios have in common.
+pub fn finding(scenario: &str, total: &ScenarioTotal, rates: Option<&OneFactor>) -> Option<Diagnostic> {
+    told(scenario, total, rates).map(of_all).or_else(|| stall(scenario, total))
+}
+
+/// What changes in the work of services within a recording of which all is modelled.
+pub fn work_findings(sub: &SubModel) -> Vec<Diagnostic> {
+    work::changed(sub).into_iter().map(|own| of_all(own.finding)).collect()
+}
+
+/// What there is to say of a recording of which all is modelled.
+pub fn findings(sub: &SubModel) -> Vec<Diagnostic> {
+    let rates = OneFactor::of(sub);
+    let scenarios = sub.scenarios.iter();
+    let mut findings: Vec<Diagnostic> =
+        scenarios.filter_map(|(name, total)| finding(sub.names.text(*name), total, rates.as_ref())).collect();
+    findings.sort_by(|left, right| left.message.cmp(&right.message));
+    findings.extend(work_findings(sub));
+    findings
+}
+
+fn of_all(finding: Diagnostic) -> Diagnostic {
+    finding
+        .with_note("the model is of the mean of all of it, and predicts neither part")
+        .with_hint("leave out what is no normal operation, such as a warm-up, and set `rate` where the load changed")
 }
 
 /// Says where a stretch that is too short for a state of its own makes much of the mean response. A long queue does that in a busy system, too, so that it is no warning.
@@ -151,6 +181,8 @@ pub fn steady_part(sub: &SubModel) -> Option<SteadyPart> {
             add_borders(total.starts.cells(), total.starts.shift(), &mut borders);
         }
     }
+    let works = work::changed(sub);
+    borders.extend(works.iter().flat_map(|own| own.borders.iter().copied()));
     let first = totals().filter_map(|total| total.first_start).min()?;
     let last = totals().filter_map(|total| total.last_start).max()?;
     if borders.is_empty() {
@@ -171,8 +203,15 @@ pub fn steady_part(sub: &SubModel) -> Option<SteadyPart> {
     }
     let longest = parts.iter().map(nanoseconds).max()?;
     // Of parts that are as long the last is the state in which the system was left.
-    let starts = parts.into_iter().rfind(|part| nanoseconds(part) as f64 >= ALIKE * longest as f64)?;
+    let starts = parts.iter().rfind(|part| nanoseconds(part) as f64 >= ALIKE * longest as f64)?.clone();
     let whole = last.abs_diff(first);
+    let rates = OneFactor::of(sub);
+    let starts = if rates.as_ref().is_some_and(OneFactor::may_be_sampler) {
+        let is_long = |part: &Range<i64>| nanoseconds(part) as f64 >= LEAST * whole as f64;
+        fuller(sub, parts.into_iter().filter(is_long), starts)
+    } else {
+        starts
+    };
     if (nanoseconds(&starts) as f64) < LEAST * whole as f64 {
         return None;
     }
@@ -184,15 +223,27 @@ pub fn steady_part(sub: &SubModel) -> Option<SteadyPart> {
         seconds(starts.start),
         seconds(starts.end)
     );
-    let mut findings: Vec<Diagnostic> = Vec::new();
-    for (name, total) in &sub.scenarios {
-        let finding = told(sub.names.text(*name), total);
-        findings.extend(finding.map(|finding| {
-            finding.with_note(taken.clone()).with_hint("`recording = \"all\"` in the configuration takes all of it")
-        }));
-    }
+    let scenarios = sub.scenarios.iter();
+    let mut findings: Vec<Diagnostic> =
+        scenarios.filter_map(|(name, total)| told(sub.names.text(*name), total, rates.as_ref())).collect();
     findings.sort_by(|left, right| left.message.cmp(&right.message));
+    findings.extend(works.into_iter().map(|own| own.finding));
+    let taken = |finding: Diagnostic| {
+        finding.with_note(taken.clone()).with_hint("`recording = \"all\"` in the configuration takes all of it")
+    };
+    let findings = findings.into_iter().map(taken).collect();
     Some(SteadyPart { starts, findings })
+}
+
+/// Of parts the one with most operations, where it has so many more than the given one.
+fn fuller(sub: &SubModel, parts: impl Iterator<Item = Range<i64>>, given: Range<i64>) -> Range<i64> {
+    let operations = |part: &Range<i64>| -> u64 {
+        let cells = sub.scenarios.values().flat_map(|total| total.starts.cells());
+        cells.filter(|cell| part.contains(&cell.first)).map(|cell| cell.operations).sum()
+    };
+    let least = FULLER * operations(&given) as f64;
+    let most = parts.map(|part| (operations(&part), part)).max_by_key(|(operations, _)| *operations);
+    most.filter(|(operations, _)| *operations as f64 >= least).map_or(given, |(_, part)| part)
 }
 
 /// Adds where rates or response times change, with the length of the cells in which the border lies: first of all of them, then of what lies
@@ -219,7 +270,7 @@ fn can_tell(total: &ScenarioTotal) -> bool {
     total.starts.cells().len() >= FEWEST.0 && total.operations >= FEWEST.1 && recorded_at_once(total)
 }
 
-fn told(scenario: &str, total: &ScenarioTotal) -> Option<Diagnostic> {
+fn told(scenario: &str, total: &ScenarioTotal, rates: Option<&OneFactor>) -> Option<Diagnostic> {
     let cells = total.starts.cells();
     if !can_tell(total) {
         return None;
@@ -250,6 +301,7 @@ fn told(scenario: &str, total: &ScenarioTotal) -> Option<Diagnostic> {
             short(border),
             short(change.after)
         ));
+        notes.extend(rates.map(OneFactor::note));
     } else if let Some(bursts) = grid.bursts() {
         notes.push(format!(
             "operations come in bursts: their number in {} s varies {} times as much as that of independent arrivals",
@@ -304,7 +356,9 @@ fn variance(cells: &[(f64, f64)], lengths: &[usize]) -> f64 {
     let filled: Vec<(f64, f64)> = cells.iter().copied().filter(|own| own.0 > 0.0).collect();
     let near = squares(&filled, 1);
     let mut variance = near.iter().sum::<f64>() / (near.len().max(1) as f64);
-    for &length in lengths {
+    // Of pairs of long stretches so many hold one border that it would make their median.
+    let longest = (cells.len() / WINDOWS).max(2);
+    for length in lengths.iter().map(|length| (*length).min(longest)) {
         let mut own = squares(cells, length);
         if own.len() >= 8 {
             own.sort_by(f64::total_cmp);

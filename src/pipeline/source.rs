@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::diagnostic::names::Name;
 use crate::diagnostic::{Diagnostic, Diagnostics, Place, Severity};
 use crate::lqn::saved::Kept;
-use crate::lqn::submodel::{EntryMerge, ScenarioTotal, SubModel};
+use crate::lqn::submodel::{EntryMerge, SubModel};
 use crate::lqn::{self, EntryId, Language, Loaded, Model, Multiplicity, Places, lint, saved};
 use crate::model::parameter::Subject;
 use crate::model::requests;
@@ -385,10 +384,7 @@ pub fn steady_submodel(
     let (reduced, is_part) = steady(reduced, files, options, configuration, listener)?;
     let sub = reduced.reduction.submodel;
     if !is_part {
-        let finding = |(name, total): (&Name, &ScenarioTotal)| stationarity::finding(sub.names.text(*name), total);
-        let mut findings: Vec<Diagnostic> = sub.scenarios.iter().filter_map(finding).collect();
-        findings.sort_by(|left, right| left.message.cmp(&right.message));
-        tell(&findings, listener);
+        tell(&stationarity::findings(&sub), listener);
     }
     Ok(sub)
 }

@@ -277,15 +277,42 @@ pub fn counted(loads: &[LoadValidation], tolerance: f64) -> (usize, usize) {
     (of(|own| *own != Verdict::Unknown), of(|own| *own == Verdict::Off))
 }
 
-/// What was compared, in a sentence.
+/// What was compared, in a sentence, and what was measured and could not be.
 pub fn verdict_words(loads: &[LoadValidation], tolerance: f64) -> String {
     let (all, off) = counted(loads, tolerance);
     let within = percent(tolerance);
-    match (all, off) {
+    let open = unpredicted(loads);
+    let whose = if open.is_empty() { "figures" } else { "predicted figures" };
+    let told = match (all, off) {
         (0, _) => "nothing could be compared\n".to_owned(),
-        (all, 0) => format!("all {all} figures are within {within} of what was measured, or the intervals meet\n"),
-        (all, off) => format!(
-            "{off} of {all} figures are off by more than {within}, and their interval does not have what was measured\n"
+        (all, off) if off > 0 => format!(
+            "{off} of {all} {whose} are off by more than {within}, and their interval does not have what was measured\n"
         ),
-    }
+        (all, _) if open.is_empty() => {
+            format!("all {all} figures are within {within} of what was measured, or the intervals meet\n")
+        }
+        (all, _) => {
+            format!("{all} predicted figures are within {within} of what was measured, or the intervals meet\n")
+        }
+    };
+    if open.is_empty() { told } else { format!("not predicted, though measured: {}\n{told}", open.join(", ")) }
+}
+
+/// What was measured and not predicted, by kind, with how many of them there are.
+fn unpredicted(loads: &[LoadValidation]) -> Vec<String> {
+    let scenarios = || loads.iter().flat_map(|load| &load.scenarios);
+    let is_open = |own: &Compared| own.measured.is_some() && own.predicted.is_none();
+    let processors = loads.iter().flat_map(|load| &load.processors);
+    let kinds = [
+        ("throughput", "throughputs", scenarios().filter(|own| is_open(&own.throughput)).count()),
+        ("mean response", "mean responses", scenarios().filter(|own| is_open(&own.response)).count()),
+        ("p95", "p95s", scenarios().filter(|own| is_open(&own.p95)).count()),
+        ("utilisation", "utilisations", processors.filter(|own| own.is_measured && is_open(&own.busy)).count()),
+    ];
+    let words = |(one, many, count): (&str, &str, usize)| match count {
+        0 => None,
+        1 => Some(format!("1 {one}")),
+        _ => Some(format!("{count} {many}")),
+    };
+    kinds.into_iter().filter_map(words).collect()
 }

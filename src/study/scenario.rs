@@ -1,10 +1,12 @@
 //! What a model predicts for the scenarios that it was made of.
 
+use std::cell::OnceCell;
+
 use crate::diagnostic::quantity::{number, time};
 use crate::diagnostic::{Diagnostic, Place};
 use crate::lqn::results::Results;
 use crate::lqn::{Body, Model, Multiplicity, Scheduling};
-use crate::model::{DemandSource, Load, LoadReason, Origins, OwnTime, ScenarioOrigin, codes};
+use crate::model::{DemandSource, Load, LoadReason, Origins, OwnTime, ScenarioOrigin, alike, codes};
 use crate::solve::bounds::Resource;
 use crate::solve::{SolveOptions, solve};
 use crate::study::bottleneck::busiest;
@@ -79,6 +81,7 @@ pub fn unlike_traced(model: &Model, results: &Results, origins: &Origins) -> Vec
         return Vec::new();
     }
     let assumed = scenarios.iter().any(|scenario| scenario.origin.reason == LoadReason::Assumed);
+    let unqueued = OnceCell::new();
     let finding = |scenario: ScenarioResult<'_>| {
         let origin = scenario.origin;
         let (predicted, traced) = (scenario.response?, origin.observed_response?);
@@ -122,7 +125,8 @@ pub fn unlike_traced(model: &Model, results: &Results, origins: &Origins) -> Vec
             let (why, hint) = below(model, origins);
             return Some(finding.with_note(why).with_hint(hint));
         }
-        let alone = alone(model, origin);
+        let unqueued = unqueued.get_or_init(|| without_queues(model)).as_ref();
+        let alone = unqueued.and_then(|(model, results)| ScenarioResult::one(model, results, origin).response);
         if assumed && alone.is_some_and(|alone| alone - traced <= (predicted - traced) / 2.0) {
             let why = "operations meet others in the model, at a rate that no trace tells; those that were traced met none, or fewer";
             let hint = "set `rate`, or `population` and `think_time`, of the scenario";
@@ -167,11 +171,16 @@ pub fn few_operations(origins: &Origins) -> Option<Diagnostic> {
     let assumed = format!(
         "what was seen fewer than {FEW} times is taken as exponential in time, and its calls as geometric in number"
     );
-    Some(finding.with_note(assumed).with_hint("record more operations"))
+    let alike = few.iter().filter(|own| alike::pattern(&own.name).is_some()).count();
+    Some(finding.with_note(assumed).with_hint(if alike >= alike::MANY && 2 * alike > few.len() {
+        "their names differ in numbers: `--group PATTERN`, as in M068, makes one operation of those which are one"
+    } else {
+        "record more operations"
+    }))
 }
 
-/// The response of a scenario where nothing ever queues.
-fn alone(model: &Model, origin: &ScenarioOrigin) -> Option<f64> {
+/// A model in which nothing ever queues, with its results.
+fn without_queues(model: &Model) -> Option<(Model, Results)> {
     let mut model = model.clone();
     for processor in &mut model.processors {
         (processor.scheduling, processor.multiplicity) = (Scheduling::Delay, Multiplicity::Infinite);
@@ -180,7 +189,7 @@ fn alone(model: &Model, origin: &ScenarioOrigin) -> Option<f64> {
         (task.scheduling, task.multiplicity) = (Scheduling::Delay, Multiplicity::Infinite);
     }
     let found = solve(&model, &SolveOptions::default(), None, &mut ()).ok()?;
-    ScenarioResult::one(&model, &found.results, origin).response
+    Some((model, found.results))
 }
 
 fn is_about(value: f64, traced: f64) -> bool {

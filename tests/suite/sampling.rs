@@ -134,3 +134,21 @@ fn the_hotel_has_the_rates_of_its_load() {
         assert!((rate / wanted - 1.0).abs() < 0.01, "{rate} for {wanted}");
     }
 }
+
+/// Names that differ in a number outside of a path are answered by the pattern to give; a few steps that are numbered are not.
+#[test]
+fn names_that_differ_in_a_number_are_told_with_their_pattern() {
+    let told = |form: &dyn Fn(usize) -> String| {
+        let lines = operations(60, "", "");
+        let named = |(number, line): (usize, &str)| {
+            line.replace("\"name\":\"go\"", &format!("\"name\":\"{}\"", form(number))) + "\n"
+        };
+        let text: String = lines.lines().enumerate().map(named).collect();
+        let sub = reduced(text.as_bytes(), None);
+        let (_, findings, _) = complete(&sub, &Configuration::default()).expect("there is something to model");
+        findings.into_iter().find(|finding| finding.code.0 == "M068")
+    };
+    let many = told(&|number| format!("Product.get-{number}")).expect("they differ in a number");
+    assert!(many.hints[0].contains("`--group 'Product.get-*'`"), "{many:?}");
+    assert_eq!(told(&|number| format!("step {}", number % 4)), None);
+}

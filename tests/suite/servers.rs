@@ -60,7 +60,15 @@ pub fn station(seed: u64, servers: u32, busy: f64, count: usize) -> Vec<(f64, f6
 
 /// The requests as server spans whose times count in steps of so many nanoseconds.
 pub fn spans(stays: &[(f64, f64)], step: u64, keep: impl Fn(u128) -> bool) -> String {
-    let mut random = Random::new(99);
+    numbered(stays, step, keep, Random::new(99))
+}
+
+/// The same with other identifiers, for requests that come together with those of [`spans`].
+pub fn spans_of(stays: &[(f64, f64)], seed: u64, keep: impl Fn(u128) -> bool) -> String {
+    numbered(stays, 1000, keep, Random::new(seed))
+}
+
+fn numbered(stays: &[(f64, f64)], step: u64, keep: impl Fn(u128) -> bool, mut random: Random) -> String {
     let mut text = String::new();
     let at = |seconds: f64| 1_700_000_000_000_000_000 + ((seconds * 1e9) as u64 + 1) / step * step;
     for (start, end) in stays {

@@ -6,7 +6,7 @@ use dyelog::model::{Configuration, complete};
 use dyelog::pipeline::{self, Input, Options};
 
 use crate::law::reduced;
-use crate::servers::{DEMAND, demand, spans, station};
+use crate::servers::{DEMAND, demand, spans, spans_of, station};
 
 /// What there is to say about the recording of these requests.
 fn found(stays: &[(f64, f64)]) -> Vec<Diagnostic> {
@@ -220,4 +220,52 @@ fn all_of_a_recording_is_modelled_where_nothing_changes() {
     let told = modelled(&[input(&bursts)], "");
     assert_eq!((told.2, told.3.len()), (bursts.len() as u64, 1));
     assert_eq!(told, modelled(&[input(&bursts)], "recording = \"all\""));
+}
+
+/// A server whose stays are so many times as long from the middle on, at a load that stays.
+fn deployed(seed: u64, factor: f64) -> Vec<(f64, f64)> {
+    let mut stays = station(seed, 1, 0.3, 3000);
+    stays.sort_by(|left, right| left.0.total_cmp(&right.0));
+    for stay in &mut stays[1500..] {
+        stay.1 = stay.0 + factor * (stay.1 - stay.0);
+    }
+    stays
+}
+
+/// Work that changes is named beside responses, and not where the load alone does.
+#[test]
+fn work_that_changes_is_told() {
+    for seed in 31..36 {
+        let of_work = |stays: &[(f64, f64)]| {
+            let found = found(stays).into_iter().filter(|found| found.message.starts_with("the work of"));
+            found.flat_map(|found| found.notes).collect::<Vec<_>>()
+        };
+        let notes = of_work(&deployed(seed, 2.0));
+        assert!(notes.iter().any(|note| note.starts_with("its share of one server goes from")), "{notes:?}");
+        assert_eq!(of_work(&deployed(seed, 1.0)), Vec::<String>::new());
+        let mut loaded = station(seed, 1, 0.3, 1500);
+        let end = loaded.iter().map(|stay| stay.1).fold(0.0, f64::max);
+        loaded.extend(station(seed + 50, 1, 0.6, 1500).into_iter().map(|stay| (stay.0 + end, stay.1 + end)));
+        assert_eq!(of_work(&loaded), Vec::<String>::new());
+    }
+}
+
+/// Where nine of ten are left out in the second half the sampler is named: alone where identifiers tell of it, else beside the load. The full half is modelled.
+#[test]
+fn a_sampler_that_changes_is_told_from_a_load() {
+    let stays = station(41, 4, 0.3, 4000);
+    let half = stays[2000].0;
+    let sampled = |keep: &dyn Fn(u128) -> bool| {
+        let (first, second): (Vec<(f64, f64)>, Vec<(f64, f64)>) = stays.iter().copied().partition(|stay| stay.0 < half);
+        let (first, second) = (spans(&first, 1000, |_| true), spans_of(&second, 7, keep));
+        modelled(&[Input::new("t.jsonl", first + &second)], "")
+    };
+    let by_ids = sampled(&|id| ((id as u64) << 1) < u64::MAX / 10);
+    let hashed = sampled(&|id| id.wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835) >> 120 < 26);
+    for ((_, rate, _, told), word) in
+        [(by_ids, "a sampler changed"), (hashed, "or the part of operations that a sampler keeps")]
+    {
+        assert!((rate / (4.0 * 0.3 / DEMAND) - 1.0).abs() < 0.1, "{rate}");
+        assert!(told[0].notes.iter().any(|note| note.contains(word)), "{told:?}");
+    }
 }

@@ -1,0 +1,138 @@
+//! Whether it is the load that changes within a recording, or the part of operations that a sampler keeps.
+//!
+//! Both change the rates of all scenarios by one factor. Responses tell the load only where something queues. So where they stay, both are named, unless spans or the
+//! identifiers of traces tell which it is.
+
+use super::{Change, Grid, RARE, can_tell, response};
+use crate::lqn::kept_ids::{ENOUGH, KeptIds};
+use crate::lqn::submodel::{Sampled, SubModel};
+use crate::model::load::short;
+
+/// Logarithms of factors that differ by less, beside three standard errors, are of one factor.
+const ALIKE: f64 = 0.1;
+
+/// How many standard errors the mean of trace identifiers is off where it tells something.
+const ERRORS: f64 = 4.0;
+
+/// Means of recorded weights that differ by a smaller part are alike.
+const WEIGHTS: f64 = 0.1;
+
+/// The rates of all scenarios change by one factor, and responses stay.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct OneFactor {
+    /// How many times as high the higher rate is.
+    factor: f64,
+    cause: Cause,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cause {
+    /// The identifiers of traces are those that a sampler leaves in a part of the time.
+    SamplerByIds,
+    /// Operations tell for how many they stand, and these numbers change.
+    SamplerRecorded,
+    /// Operations tell that all of them were kept.
+    Load,
+    Unknown,
+}
+
+impl OneFactor {
+    /// Of what was recorded, where it is so.
+    pub fn of(sub: &SubModel) -> Option<Self> {
+        let all: u64 = sub.scenarios.values().map(|total| total.operations).sum();
+        let (mut ids, mut sampled, mut operations) = (KeptIds::default(), Sampled::default(), 0_u64);
+        let (mut before, mut after, mut errors) = ((0.0, 0.0), (0.0, 0.0), Vec::new());
+        for total in sub.scenarios.values() {
+            if total.operations.saturating_mul(RARE) < all || !can_tell(total) {
+                continue;
+            }
+            let cells = total.starts.cells();
+            let grid = Grid::of(cells, total.starts.shift());
+            let change = grid.rate().filter(|_| response(cells).is_none())?;
+            let Counts { early, late } = Counts::of(&grid, &change);
+            errors.push(((change.after / change.before).ln(), (1.0 / early.max(1.0) + 1.0 / late.max(1.0)).sqrt()));
+            before = (before.0 + early, before.1 + change.before);
+            after = (after.0 + late, after.1 + change.after);
+            ids.merge(&total.ids);
+            sampled.operations += total.sampled.operations;
+            sampled.thousandths = sampled.thousandths.saturating_add(total.sampled.thousandths);
+            operations += total.operations;
+        }
+        if errors.is_empty() || before.1 <= 0.0 || after.1 <= 0.0 {
+            return None;
+        }
+        let logarithm: f64 = (after.1 / before.1).ln();
+        if errors.iter().any(|(own, error)| (own - logarithm).abs() > ALIKE + 3.0 * error) {
+            return None;
+        }
+        let kept = (-logarithm.abs()).exp();
+        let few = if logarithm < 0.0 { after.0 } else { before.0 };
+        let few = few / (before.0 + after.0);
+        let cause = if is_recorded(&sampled, operations, few, kept) {
+            Cause::SamplerRecorded
+        } else if sampled.operations == operations && sampled.thousandths == operations.saturating_mul(1000) {
+            Cause::Load
+        } else if is_by_ids(&ids, few, kept) {
+            Cause::SamplerByIds
+        } else {
+            Cause::Unknown
+        };
+        Some(Self { factor: 1.0 / kept, cause })
+    }
+
+    /// Whether some of the operations may have been left out in a part of the time.
+    pub fn may_be_sampler(&self) -> bool {
+        self.cause != Cause::Load
+    }
+
+    /// What changes, in words.
+    pub fn note(&self) -> String {
+        let factor = short((self.factor * 100.0).round() / 100.0);
+        match self.cause {
+            Cause::SamplerByIds => format!(
+                "a sampler changed, and not the load: trace identifiers show that about one of {factor} operations was kept where the rate is lower"
+            ),
+            Cause::SamplerRecorded => {
+                "a sampler changed, and not the load: operations tell for how many they stand, and that changes"
+                    .to_owned()
+            }
+            Cause::Load => "the load changed: operations tell that all of them were kept".to_owned(),
+            Cause::Unknown => format!(
+                "all rates change by one factor and responses stay: the load changed, or the part of operations that a sampler keeps. \
+                 If it was a sampler, lower rates are about {factor} times too low"
+            ),
+        }
+    }
+}
+
+/// Starts before a change and after it.
+struct Counts {
+    early: f64,
+    late: f64,
+}
+
+impl Counts {
+    fn of(grid: &Grid, change: &Change) -> Self {
+        let at = change.at.saturating_sub(1).min(grid.counts.len());
+        Self { early: grid.counts[..at].iter().sum(), late: grid.counts[at..].iter().sum() }
+    }
+}
+
+/// Whether operations stand for one where rates are higher, and for as many as that takes where they are lower.
+fn is_recorded(sampled: &Sampled, operations: u64, few: f64, kept: f64) -> bool {
+    let weight = sampled.thousandths as f64 / 1000.0 / operations.max(1) as f64;
+    let expected = (1.0 - few) + few / kept;
+    sampled.operations == operations && (weight / expected - 1.0).abs() < WEIGHTS && weight > 1.0 + WEIGHTS
+}
+
+/// Whether the numbers that a ratio sampler makes of identifiers have the mean of all of them together with the part `few` of which it kept so many.
+fn is_by_ids(ids: &KeptIds, few: f64, kept: f64) -> bool {
+    let count = ids.count as f64;
+    let error = ERRORS / (12.0 * count).sqrt();
+    let expected = 0.5 - 0.5 * few * (1.0 - kept);
+    let tells = |sum: u128| {
+        let mean = sum as f64 / count / 2.0_f64.powi(32);
+        0.5 - mean > error && (mean - expected).abs() <= error
+    };
+    ids.count >= ENOUGH && ids.numbers.iter().any(|own| tells(own.sum))
+}

@@ -1,0 +1,235 @@
+//! Whether the work of invocations changes within a recording, as it does where another version of a service is deployed.
+//!
+//! Responses show that late: they hold the work of all services, and their queues. The stays of an entry ([`crate::lqn::stays`]) hold its own work, and the wait for
+//! its processor. Two extremes enclose what they hold of work, however many servers there are: all of a stay, as if nothing queued, and its share of one server, as
+//! if all that are there shared it. Where the load alone changes, the first grows with it and the second does not. Where both change in the same direction, and the
+//! second as clearly as a mean response has to, it is the work.
+
+use std::collections::BTreeMap;
+
+use super::{FARTHER, FEWEST, MATTERS, RARE, can_tell, change, is_divided, mean_of};
+use crate::diagnostic::quantity::time;
+use crate::diagnostic::{Diagnostic, Place};
+use crate::lqn::stays::{Rank, Stay};
+use crate::lqn::submodel::{EntryTotal, Interaction, SubModel};
+use crate::model::codes;
+use crate::model::load::{recorded_at_once, short};
+
+/// Cells of time in which means are compared.
+const CELLS: u64 = 64;
+
+/// A change of work that is a smaller part of all work than this tells nothing of the system.
+const LITTLE: f64 = 0.02;
+
+/// What changes in the work of a task.
+pub(super) struct Changed {
+    /// It in words.
+    pub finding: Diagnostic,
+    /// Where it changes, nanoseconds from the trace's epoch, and how long the cell of time is in which it does.
+    pub borders: Vec<(i64, i64)>,
+}
+
+/// Where the work of tasks changes within a recording, by the name of the task.
+pub(super) fn changed(sub: &SubModel) -> Vec<Changed> {
+    let Some((first, last)) = recorded(sub) else { return Vec::new() };
+    let mut tasks: BTreeMap<&str, Vec<&EntryTotal>> = BTreeMap::new();
+    for index in sub.canonical_order() {
+        let entry = sub.entry(index);
+        if entry.interaction != Interaction::Customer && entry.stays.seen() > 0 {
+            tasks.entry(sub.names.text(entry.task)).or_default().push(entry);
+        }
+    }
+    let tasks: Vec<(&str, Entries<'_>)> = tasks.into_iter().map(|(name, entries)| (name, worked(&entries))).collect();
+    let shares =
+        |entries: &Entries<'_>| -> f64 { entries.iter().flat_map(|(_, worked)| worked).map(|own| own.share).sum() };
+    let all: f64 = tasks.iter().map(|(_, entries)| shares(entries)).sum();
+    let of_task = |(task, entries): &(&str, Entries<'_>)| {
+        let matters = (MATTERS * shares(entries)).max(LITTLE * all);
+        let mut borders = Vec::new();
+        let mut found: Vec<(&EntryTotal, Found)> = Vec::new();
+        for (entry, worked) in entries {
+            found.extend(add_borders(worked, matters, &mut borders).map(|found| (*entry, found)));
+        }
+        let (entry, most) = found.iter().max_by(|left, right| left.1.makes.total_cmp(&right.1.makes))?;
+        let service = sub.names.text(entry.service);
+        let finding = most.finding(task, service, found.len() - 1, (first, last));
+        Some(Changed { finding, borders })
+    };
+    tasks.iter().filter_map(of_task).collect()
+}
+
+/// The first start of what was recorded, and the last, where it was recorded at once.
+fn recorded(sub: &SubModel) -> Option<(i64, i64)> {
+    let all: u64 = sub.scenarios.values().map(|total| total.operations).sum();
+    let mut many = sub.scenarios.values().filter(|total| total.operations.saturating_mul(RARE) >= all).peekable();
+    many.peek()?;
+    if !many.all(recorded_at_once) || !sub.scenarios.values().any(can_tell) {
+        return None;
+    }
+    let first = sub.scenarios.values().filter_map(|total| total.first_start).min()?;
+    let last = sub.scenarios.values().filter_map(|total| total.last_start).max()?;
+    (first < last).then_some((first, last))
+}
+
+/// A stay and what it holds of work, by both extremes.
+struct Worked {
+    start: i64,
+    /// Whether it begins an invocation.
+    begins: bool,
+    /// Its length, seconds.
+    whole: f64,
+    /// Its share of one server, seconds.
+    share: f64,
+}
+
+/// Entries of a task, and what is known of the work of each in the order of time.
+type Entries<'e> = Vec<(&'e EntryTotal, Vec<Worked>)>;
+
+/// The stays of the entries of a task in the order of time, as far as all of the task are kept.
+fn worked<'e>(entries: &[&'e EntryTotal]) -> Entries<'e> {
+    let before: Option<Rank> = entries.iter().filter_map(|entry| entry.stays.complete_before()).min();
+    let mut stays: Vec<(usize, Stay)> = Vec::new();
+    for (number, entry) in entries.iter().enumerate() {
+        let kept = entry.stays.kept().into_iter().filter(|stay| before.is_none_or(|before| stay.rank() < before));
+        stays.extend(kept.map(|stay| (number, stay)));
+    }
+    stays.sort_unstable_by_key(|(number, stay)| (stay.start, *number, stay.length, stay.part, stay.site));
+    let shares = shares(&stays);
+    let mut all: Entries<'e> = entries.iter().map(|entry| (*entry, Vec::new())).collect();
+    for ((number, stay), share) in stays.iter().zip(shares) {
+        let own = Worked { start: stay.start, begins: stay.part == 0, whole: stay.length as f64 * 1e-9, share };
+        all[*number].1.push(own);
+    }
+    all
+}
+
+/// What each stay gets of a server that all which are at work at its site share equally, seconds.
+fn shares(stays: &[(usize, Stay)]) -> Vec<f64> {
+    let mut events: Vec<(u32, i64, bool, usize)> = Vec::with_capacity(2 * stays.len());
+    for (which, (_, stay)) in stays.iter().enumerate().filter(|(_, (_, stay))| stay.end() > stay.start) {
+        events.extend([(stay.site, stay.start, true, which), (stay.site, stay.end(), false, which)]);
+    }
+    events.sort_unstable();
+    let mut shares = vec![0.0; stays.len()];
+    // What one that is there all the time would have got, and how many are there.
+    let (mut got, mut there) = (0.0, 0_u32);
+    let mut last: Option<(u32, i64)> = None;
+    for (site, at, begins, which) in events {
+        if let Some((_, before)) = last.filter(|(own, _)| *own == site && there > 0) {
+            got += at.abs_diff(before) as f64 * 1e-9 / f64::from(there);
+        }
+        last = Some((site, at));
+        if begins {
+            there += 1;
+            shares[which] = got;
+        } else {
+            there -= 1;
+            shares[which] = got - shares[which];
+        }
+    }
+    shares
+}
+
+/// Work that changes.
+struct Found {
+    /// The first start after the change.
+    border: i64,
+    /// The length of the cell in which it lies, nanoseconds.
+    length: i64,
+    /// Means of whole stays of an invocation, before and after, seconds.
+    whole: (f64, f64),
+    /// Means of its shares of one server.
+    share: (f64, f64),
+    /// By how much it changes all shares, seconds.
+    makes: f64,
+}
+
+/// Adds where the work changes: first of all of it, then of what lies before and after. The first of these.
+fn add_borders(worked: &[Worked], matters: f64, borders: &mut Vec<(i64, i64)>) -> Option<Found> {
+    let mut first = None;
+    let mut open = vec![worked];
+    while let Some(part) = open.pop() {
+        let Some(found) = Found::of(part, matters) else { continue };
+        let at = part.partition_point(|own| own.start < found.border);
+        borders.push((found.border, found.length));
+        open.extend([&part[..at], &part[at..]]);
+        first.get_or_insert(found);
+    }
+    first
+}
+
+impl Found {
+    fn of(worked: &[Worked], matters: f64) -> Option<Self> {
+        let (first, last) = (worked.first()?.start, worked.last()?.start);
+        let shift = (0..62).find(|shift| (last >> shift).abs_diff(first >> shift) < CELLS)?;
+        let mut starts: Vec<i64> = Vec::new();
+        let (mut wholes, mut shares): (Vec<(f64, f64)>, Vec<(f64, f64)>) = (Vec::new(), Vec::new());
+        for own in worked {
+            if starts.last().is_none_or(|last| last >> shift != own.start >> shift) {
+                starts.push(own.start);
+                wholes.push((0.0, 0.0));
+                shares.push((0.0, 0.0));
+            }
+            let count = f64::from(u8::from(own.begins));
+            for (cells, value) in [(&mut wholes, own.whole), (&mut shares, own.share)] {
+                let cell = cells.last_mut()?;
+                *cell = (cell.0 + count, cell.1 + value);
+            }
+        }
+        let (count, mean) = mean_of(&wholes).filter(|(count, _)| *count >= FEWEST.1 as f64)?;
+        let own = change(&shares, FARTHER, &[2, 4, 8]).filter(|change| is_divided(&shares, change.at))?;
+        let (before, after) = (mean_of(&wholes[..own.at])?.1, mean_of(&wholes[own.at..])?.1);
+        let makes = (own.after - own.before).abs() * count;
+        let grows = (after - before) * (own.after - own.before) > 0.0;
+        let is_one = grows && (after - before).abs() > MATTERS * mean && makes > matters;
+        is_one.then(|| Self {
+            border: starts[own.at],
+            length: 1 << shift,
+            whole: (before, after),
+            share: (own.before, own.after),
+            makes,
+        })
+    }
+
+    fn finding(&self, task: &str, service: &str, others: usize, (first, last): (i64, i64)) -> Diagnostic {
+        let seconds = |at: i64| at.abs_diff(first) as f64 * 1e-9;
+        let (border, whole) = (seconds(self.border), seconds(last));
+        let part = (border / whole * 100.0).round();
+        let what = if service.is_empty() { format!("`{task}`") } else { format!("`{service}` at `{task}`") };
+        let message = format!("the work of {what} is not steady within the recording");
+        let finding = Diagnostic::warning(codes::NOT_STEADY, Place::Nowhere, message)
+            .with_note(format!(
+                "an invocation is at work for {} on the mean in the first {} s ({part} % of the time), and for {} after that",
+                time(self.whole.0),
+                short(border),
+                time(self.whole.1)
+            ))
+            .with_note(format!(
+                "its share of one server goes from {} to {}: it is not the load alone that changes",
+                time(self.share.0),
+                time(self.share.1)
+            ));
+        match others {
+            0 => finding,
+            1 => finding.with_note("so does the work of one other entry of the task"),
+            _ => finding.with_note(format!("so does the work of {others} other entries of the task")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Stay, shares};
+
+    #[test]
+    fn those_that_are_there_share_one_server() {
+        let stay = |start: i64, length: u64, site: u32| (0, Stay { start, length, part: 0, site });
+        let second = 1_000_000_000;
+        let stays =
+            [stay(0, 4 * second, 0), stay(2 * second as i64, 4 * second, 0), stay(0, 3 * second, 1), stay(5, 0, 0)];
+        let wanted = [3.0, 3.0, 3.0, 0.0];
+        for (own, wanted) in shares(&stays).into_iter().zip(wanted) {
+            assert!((own - wanted).abs() < 1e-9, "{own} for {wanted}");
+        }
+    }
+}
