@@ -9,7 +9,7 @@ use crate::calibration::Calibration;
 use crate::results::Caller;
 
 /// How far a number of calls that was divided among replicas may miss a whole one in all, by rounding, as a part of it.
-const DIVIDED: f64 = 1e-9;
+const DIVIDED: f64 = 4.0 * f64::EPSILON;
 
 macro_rules! index {
     ($(#[$doc:meta])* $name:ident) => {
@@ -544,7 +544,8 @@ impl Model {
         match work.call_order {
             CallOrder::Stochastic => false,
             CallOrder::Deterministic => {
-                call.mean.fract() != 0.0 && all >= 1.0 && (all - all.round()).abs() <= DIVIDED * all
+                let is_whole = all >= 1.0 && (all - all.round()).abs() <= DIVIDED * all;
+                replicas > 1.0 && call.mean.fract() != 0.0 && is_whole
             }
             CallOrder::Bernoulli => replicas > 1.0,
         }

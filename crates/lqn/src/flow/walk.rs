@@ -272,14 +272,11 @@ impl Walk {
             if parallel {
                 self.left.entry(fork).or_default().insert(node);
             }
-            let below = fork_below.insert(parent, fork);
-            if below.is_some() {
-                parting.insert(fork);
-            }
-            let parts_elsewhere = below.is_some_and(|other| other != fork || !parallel);
+            let parts_elsewhere = fork_below.insert(parent, fork).is_some_and(|other| other != fork || !parallel);
             in_parallel &= !parts_elsewhere && !distinct.contains(&parent);
             climbing.insert((depth.saturating_sub(1), parent));
         }
+        parting.extend(fork_below.into_values());
         (climbing.pop_last().map_or(0, |(_, node)| node), in_parallel)
     }
 }
