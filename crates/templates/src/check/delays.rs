@@ -54,7 +54,7 @@ fn delayed(statements: &[Statement]) -> Vec<&Spanned<Argument>> {
     while let Some(statement) = open.pop() {
         match statement {
             Statement::Operation { name, arguments, .. } if &*name.value == "addDelay" => {
-                found.extend(arguments.get(1))
+                found.extend(arguments.get(1));
             }
             Statement::For { body, .. } => open.extend(body),
             _ => {}
