@@ -39,7 +39,8 @@ pub(super) fn count_left_out(report: &mut ReadReport, left: &[Input]) {
                     .with_hint("unpack the outer one, and name the folder")
             }),
             Ok(_) => {
-                report.count("file that is no trace", || note(Severity::Note, "this file is no trace, and is left out"))
+                report
+                    .count("file that is no trace", || note(Severity::Note, "this file is no trace, and is left out"));
             }
             Err(why) => report.count("file that cannot be read", || {
                 note(Severity::Warning, "this file cannot be read, and is left out").with_note(why.message)

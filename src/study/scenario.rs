@@ -38,10 +38,9 @@ impl<'o> ScenarioResult<'o> {
     /// Whether it has as many operations as were traced, give or take a fifth.
     pub fn has_traced_load(&self) -> bool {
         match (self.origin.reason, self.origin.observed_rate) {
-            (LoadReason::Observed, _) => true,
-            (LoadReason::Configured, Some(rate)) => is_about(self.throughput, rate),
             // What is assumed where traces tell no rate stands for them.
-            (LoadReason::Assumed, _) => true,
+            (LoadReason::Observed | LoadReason::Assumed, _) => true,
+            (LoadReason::Configured, Some(rate)) => is_about(self.throughput, rate),
             (LoadReason::Configured, None) => false,
         }
     }

@@ -196,7 +196,9 @@ impl Occupancy {
         let early = early as f64 / self.seen.len().max(1) as f64;
         let spread = self.spread(&had, &processor);
         let mut times = (0.0, 0.0);
-        had.iter().for_each(|had| times = (times.0 + had, times.1 + had * had));
+        for had in &had {
+            times = (times.0 + had, times.1 + had * had);
+        }
         let cv2 = if times.0 > 0.0 { (had.len() as f64 * times.1 / (times.0 * times.0) - 1.0).max(0.0) } else { 1.0 };
         let (dependence, uneven) = (self.dependence(&found, &had), self.uneven(&found, &had));
         Imputed { processor, all, dependence, uneven, early, spread, cv2 }
@@ -235,7 +237,9 @@ impl Occupancy {
         for (stay, had) in self.seen.iter().zip(&had) {
             own[stay.kind].push(*had);
         }
-        own.iter_mut().for_each(|own| own.sort_unstable_by(f64::total_cmp));
+        for own in &mut own {
+            own.sort_unstable_by(f64::total_cmp);
+        }
         let mut order = Order::default();
         for (number, before, so_far) in pairs {
             let of_kind = &own[self.seen[number].kind];

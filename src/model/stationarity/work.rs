@@ -163,7 +163,8 @@ impl Found {
         let (first, last) = (worked.first()?.start, worked.last()?.start);
         let shift = (0..62).find(|shift| (last >> shift).abs_diff(first >> shift) < CELLS)?;
         let mut starts: Vec<i64> = Vec::new();
-        let (mut wholes, mut shares): (Vec<(f64, f64)>, Vec<(f64, f64)>) = (Vec::new(), Vec::new());
+        let mut wholes: Vec<(f64, f64)> = Vec::new();
+        let mut shares: Vec<(f64, f64)> = Vec::new();
         for own in worked {
             if starts.last().is_none_or(|last| last >> shift != own.start >> shift) {
                 starts.push(own.start);
