@@ -256,8 +256,10 @@ fn a_sampler_that_changes_is_told_from_a_load() {
     let stays = station(41, 4, 0.3, 4000);
     let half = stays[2000].0;
     let sampled = |keep: &dyn Fn(u128) -> bool| {
-        let (first, second): (Vec<(f64, f64)>, Vec<(f64, f64)>) = stays.iter().copied().partition(|stay| stay.0 < half);
-        let (first, second) = (spans(&first, 1000, |_| true), spans_of(&second, 7, keep));
+        let half_of = |second: bool| -> Vec<(f64, f64)> {
+            stays.iter().copied().filter(|stay| (stay.0 >= half) == second).collect()
+        };
+        let (first, second) = (spans(&half_of(false), 1000, |_| true), spans_of(&half_of(true), 7, keep));
         modelled(&[Input::new("t.jsonl", first + &second)], "")
     };
     let by_ids = sampled(&|id| ((id as u64) << 1) < u64::MAX / 10);

@@ -122,7 +122,7 @@ pub trait Database: Send {
     fn remove(&self) -> Result<(), StoreError>;
 }
 
-impl<'d> dyn Database + 'd {
+impl dyn Database + '_ {
     /// Carries something out as a whole, or not at all.
     pub fn transaction<T>(&self, act: impl FnOnce(&Self) -> Result<T, StoreError>) -> Result<T, StoreError> {
         self.begin()?;

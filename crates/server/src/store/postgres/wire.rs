@@ -109,7 +109,7 @@ impl Wire {
         let (mut tag, mut refused) = (String::new(), None);
         loop {
             match self.next()? {
-                (b'C', body) => tag = text_of(body)?.0.to_owned(),
+                (b'C', body) => text_of(body)?.0.clone_into(&mut tag),
                 (b'E', body) => refused = refused.or(Some(reason(body))),
                 (b'Z', _) => return refused.map_or(Ok(tag), |why| Err(Fault::Refused(why))),
                 _ => {}
