@@ -1,12 +1,12 @@
 //! Copies of tasks: requests spread evenly among them.
 
-use crate::lqn::{Body, EntryId, Model, Multiplicity, Task, TaskId, Work};
+use crate::lqn::{Body, CallOrder, EntryId, Model, Multiplicity, Task, TaskId, Work};
 
 /// Makes the callers of replicated tasks spread their requests: fan-out and fan-in between every caller and callee, and
 /// so many fewer requests to each copy. A processor of a replicated task that has no copies of its own gets as many.
 ///
 /// In the LQN language a caller with a fan-out of `f` makes its mean number of requests to each of `f` copies. Where it makes an exact number in all, it
-/// still does: chance decides which copy gets each ([`Model::is_divided`]).
+/// still does: chance decides which copy gets each ([`CallOrder::Bernoulli`]).
 pub fn spread(model: &mut Model) {
     if model.tasks.iter().all(|task| task.replicas <= 1)
         && model.processors.iter().all(|processor| processor.replicas <= 1)
@@ -32,6 +32,9 @@ pub fn spread(model: &mut Model) {
             let to = owner[call.to.index()];
             let (out, _) = fans(replicas[from.index()], replicas[to.index()]);
             call.mean /= f64::from(out);
+            if call.mean.fract() != 0.0 && work.call_order == CallOrder::Deterministic {
+                work.call_order = CallOrder::Bernoulli;
+            }
             pairs.push((from, to));
         }
     };

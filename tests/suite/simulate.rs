@@ -178,7 +178,7 @@ fn one_call_that_is_left_to_copies_is_one_call() {
          O web store 2\n  I store web 1\n-1\nE 2\n  a page 0.5\n  s page 0 -1\n  y page read 0.5 -1\n  s read 1 -1\n  c read 0 -1\n-1\n",
     );
     let Body::Phases(phases) = &mut model.entries[0].body else { panic!("it has phases") };
-    phases[0].call_order = CallOrder::Deterministic;
+    phases[0].call_order = CallOrder::Bernoulli;
     let results = simulate(&model, &SimulateOptions::default()).expect("the model can be simulated");
     let simulated = results.simulated.expect("it was simulated");
     for found in simulated.percentiles.iter().flat_map(|own| &own.values) {

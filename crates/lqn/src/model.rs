@@ -8,9 +8,6 @@ use std::sync::Arc;
 use crate::calibration::Calibration;
 use crate::results::Caller;
 
-/// How far a number of calls that was divided among replicas may miss a whole one in all, by rounding, as a part of it.
-const DIVIDED: f64 = 4.0 * f64::EPSILON;
-
 macro_rules! index {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
@@ -346,8 +343,9 @@ pub enum CallOrder {
     Stochastic,
     /// Exactly the given number.
     Deterministic,
-    /// The whole part of the given number, and one more with the probability that is left (a Bernoulli trial). The text and XML languages of
-    /// LQNs have no word for it, and have stochastic calls there.
+    /// The whole part of the given number, and one more with the probability that is left (a Bernoulli trial). The number is that of all
+    /// replicas of the target together, of which chance decides which gets one. The text and XML languages of LQNs have no word for it, and have
+    /// stochastic calls there.
     Bernoulli,
 }
 
@@ -534,26 +532,6 @@ impl Model {
     /// How many requests one call of a task to an entry makes, since replicas of the target each get their own.
     pub fn replicas_called(&self, from: TaskId, to: EntryId) -> f64 {
         self.fan_out(from, self.entries[to.index()].task).map_or(1.0, |out| out as f64)
-    }
-
-    /// Whether the number of a call is that of all replicas of its target together, of which chance decides which gets one: an exact
-    /// number that gives no replica a whole one, or one that varies by at most one. The text and XML languages of LQNs cannot say so, and have stochastic calls there.
-    pub fn is_divided(&self, from: TaskId, work: &Work, call: &Call) -> bool {
-        let replicas = self.replicas_called(from, call.to);
-        let all = call.mean * replicas;
-        match work.call_order {
-            CallOrder::Stochastic => false,
-            CallOrder::Deterministic => {
-                let is_whole = all >= 1.0 && (all - all.round()).abs() <= DIVIDED * all;
-                replicas > 1.0 && call.mean.fract() != 0.0 && is_whole
-            }
-            CallOrder::Bernoulli => replicas > 1.0,
-        }
-    }
-
-    /// Whether the text and XML languages of LQNs can say that the numbers of these calls are exact.
-    pub(crate) fn says_exact(&self, from: TaskId, work: &Work) -> bool {
-        work.call_order == CallOrder::Deterministic && !work.calls.iter().any(|call| self.is_divided(from, work, call))
     }
 
     /// How many times as fast as one of speed 1 the processor of a task is.

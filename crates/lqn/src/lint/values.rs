@@ -1,7 +1,7 @@
 //! Whether numbers mean something.
 
 use crate::lint::Lint;
-use crate::{Body, CallOrder, Fork, Forwarding, Join, Model, Multiplicity, Scheduling, Task, TaskId, Work, codes};
+use crate::{Body, CallOrder, Fork, Forwarding, Join, Model, Multiplicity, Scheduling, Task, Work, codes};
 
 /// How far probabilities may miss 1 where they should add up to it.
 pub(super) const TOLERANCE: f64 = 1e-4;
@@ -58,7 +58,7 @@ impl<'a, 'b> Faults<'a, 'b> {
         }
     }
 
-    fn work(&mut self, task: TaskId, work: &Work) {
+    fn work(&mut self, work: &Work) {
         self.amount("a demand", work.demand);
         self.amount("a squared coefficient of variation", work.cv2.unwrap_or(1.0));
         self.amount("a think time", work.think_time);
@@ -67,12 +67,7 @@ impl<'a, 'b> Faults<'a, 'b> {
             let to = &self.lint.model.entries[call.to.index()].name;
             let what = format!("the number of calls to `{to}`");
             self.amount(&what, call.mean);
-            let is_divided = self.lint.model.is_divided(task, work, call);
-            if work.call_order == CallOrder::Deterministic
-                && call.mean.fract() != 0.0
-                && call.mean.is_finite()
-                && !is_divided
-            {
+            if work.call_order == CallOrder::Deterministic && call.mean.fract() != 0.0 && call.mean.is_finite() {
                 let message =
                     format!("the {} makes {} calls to `{to}` exactly, which is no whole number", self.item, call.mean);
                 let warning = self.lint.warning(codes::BAD_VALUE, self.place(&what), message);
@@ -94,7 +89,7 @@ pub(super) fn check(lint: &mut Lint<'_>) {
         faults.amount("the rate of open arrivals", entry.open_arrival_rate.unwrap_or_default());
         if let Body::Phases(phases) = &entry.body {
             for work in phases {
-                faults.work(entry.task, work);
+                faults.work(work);
             }
             if phases.len() > 3 {
                 faults.bad(format!(
@@ -119,7 +114,7 @@ pub(super) fn check(lint: &mut Lint<'_>) {
     }
     for (activity, index) in model.activities.iter().zip(0usize..) {
         let item = lint.activity(index.into());
-        Faults::new(lint, item).work(activity.task, &activity.work);
+        Faults::new(lint, item).work(&activity.work);
     }
 }
 

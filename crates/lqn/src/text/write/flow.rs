@@ -4,7 +4,7 @@ use rustc_hash::FxHashSet;
 
 use crate::labels::number;
 use crate::text::write::{Writer, call_letter, quoted};
-use crate::{ActivityId, Fork, Histogram, Join, Precedence, Task};
+use crate::{ActivityId, CallOrder, Fork, Histogram, Join, Precedence, Task};
 
 impl Writer<'_> {
     pub(super) fn activities(&mut self) {
@@ -38,7 +38,7 @@ impl Writer<'_> {
         if work.think_time != 0.0 {
             self.line(format_args!("  Z {name} {}", number(work.think_time)));
         }
-        if self.model.says_exact(activity.task, work) {
+        if work.call_order == CallOrder::Deterministic {
             self.line(format_args!("  f {name} 1"));
         }
         for Histogram { from, to, bins } in &activity.histograms {

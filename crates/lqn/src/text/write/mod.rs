@@ -8,8 +8,8 @@ use std::fmt::Write as _;
 use crate::labels::{Labels, number};
 use crate::scheduling::{PROCESSOR_LETTERS, ROLE_LETTERS, TASK_LETTERS, word};
 use crate::{
-    Body, Call, CallKind, Entry, EntryId, Histogram, Model, Multiplicity, Parameters, Processor, Scheduling, Task,
-    TaskId, Work,
+    Body, Call, CallKind, CallOrder, Entry, EntryId, Histogram, Model, Multiplicity, Parameters, Processor, Scheduling,
+    Task, Work,
 };
 
 /// The model as a text, in canonical form (see [`Model::into_canonical`]).
@@ -187,7 +187,7 @@ impl Writer<'_> {
             Body::Activities(first) => {
                 self.line(format_args!("  A {name} {}", quoted(labels.activity(*first))));
             }
-            Body::Phases(phases) => self.phases(&name, entry.task, phases),
+            Body::Phases(phases) => self.phases(&name, phases),
         }
         for (phase, Histogram { from, to, bins }) in &entry.histograms {
             if *bins == 0 {
@@ -203,12 +203,11 @@ impl Writer<'_> {
         }
     }
 
-    fn phases(&mut self, name: &str, task: TaskId, phases: &[Work]) {
+    fn phases(&mut self, name: &str, phases: &[Work]) {
         self.list('s', name, phases, |_| true, |work| number(work.demand));
         self.list('c', name, phases, |work| work.cv2.is_some(), |work| number(work.cv2.unwrap_or(1.0)));
         self.list('Z', name, phases, |work| work.think_time != 0.0, |work| number(work.think_time));
-        let model = self.model;
-        let deterministic = |work: &Work| model.says_exact(task, work);
+        let deterministic = |work: &Work| work.call_order == CallOrder::Deterministic;
         self.list('f', name, phases, deterministic, |work| u8::from(deterministic(work)).to_string());
         for (to, kind, means) in rows(phases) {
             let letter = call_letter(kind);

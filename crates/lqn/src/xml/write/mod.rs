@@ -9,8 +9,8 @@ use crate::results::{Caller, Results};
 use crate::scheduling::{ROLE_WORDS, WORDS, word};
 use crate::xml::write::results::Solved;
 use crate::{
-    Activity, ActivityId, Body, CallKind, Entry, EntryId, Fork, GroupId, Histogram, Join, Model, Multiplicity,
-    Precedence, ProcessorId, Scheduling, SemaphoreRole, Task, TaskId, Work,
+    Activity, ActivityId, Body, CallKind, CallOrder, Entry, EntryId, Fork, GroupId, Histogram, Join, Model,
+    Multiplicity, Precedence, ProcessorId, Scheduling, SemaphoreRole, Task, TaskId, Work,
 };
 
 /// The model as a document, in canonical form (see [`Model::into_canonical`]). Names that XML cannot carry are mapped,
@@ -290,7 +290,7 @@ impl Writer<'_> {
             for (work, phase) in phases.iter().zip(1u8..) {
                 self.xml.start("activity").with("name", format_args!("{name}_{phase}")).with("phase", phase);
                 let histograms = entry.histograms.iter().filter(|(own, _)| *own == phase).map(|(_, own)| own);
-                self.work(entry.task, work, histograms, Caller::Phase(id, phase));
+                self.work(work, histograms, Caller::Phase(id, phase));
             }
             self.xml.end();
         }
@@ -298,20 +298,14 @@ impl Writer<'_> {
     }
 
     /// The rest of an `activity` element.
-    fn work<'h>(
-        &mut self,
-        task: TaskId,
-        work: &Work,
-        histograms: impl Iterator<Item = &'h Histogram> + Clone,
-        caller: Caller,
-    ) {
+    fn work<'h>(&mut self, work: &Work, histograms: impl Iterator<Item = &'h Histogram> + Clone, caller: Caller) {
         let limit = histograms.clone().find(|own| own.bins == 0);
         self.xml
             .with("host-demand-mean", number(work.demand))
             .with_some("host-demand-cvsq", work.cv2.map(number))
             .with_some("think-time", (work.think_time != 0.0).then(|| number(work.think_time)))
             .with_some("max-service-time", limit.map(|own| number(own.to)))
-            .with_some("call-order", self.model.says_exact(task, work).then_some("DETERMINISTIC"));
+            .with_some("call-order", (work.call_order == CallOrder::Deterministic).then_some("DETERMINISTIC"));
         self.work_results(caller);
         for histogram in histograms.filter(|own| Some(*own) != limit) {
             self.histogram(histogram, None);
@@ -355,7 +349,7 @@ impl Writer<'_> {
             let entry =
                 starts.get(first).filter(|&&(start, _)| start == id).map(|&(_, entry)| self.labels.entry(entry));
             self.xml.start("activity").with("name", self.labels.activity(id)).with_some("bound-to-entry", entry);
-            self.work(activity.task, &activity.work, activity.histograms.iter(), Caller::Activity(id));
+            self.work(&activity.work, activity.histograms.iter(), Caller::Activity(id));
         }
         for precedence in &task.precedences {
             self.precedence(precedence);

@@ -184,7 +184,7 @@ impl SimulationProgram<'_> {
         let mut total = 0.0;
         for (position, call) in work.calls.iter().enumerate() {
             let (copies, route) = route(model, task, model.entries[call.to.index()].task);
-            let any_of = if model.is_divided(task, work, call) { copies } else { 1 };
+            let any_of = if work.call_order == CallOrder::Bernoulli { copies } else { 1 };
             for copy in 0..copies {
                 if self.calls.len() > MOST {
                     break;
