@@ -4,9 +4,10 @@
 //! file. What a file sees by `use` it shows on only where it exports that in turn. So two files may have relations of one
 //! name, and neither changes what the other's rules mean.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::VecDeque;
 
 use indexmap::IndexMap;
+use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 use crate::ast::{Atom, Ident, Program, Span};
 
@@ -17,13 +18,13 @@ type Key<'p> = (u32, &'p str);
 pub struct Scopes<'p> {
     program: &'p Program,
     /// The relations with the head that defined each first: the index is the relation's number.
-    defined: IndexMap<Key<'p>, &'p Atom>,
+    defined: IndexMap<Key<'p>, &'p Atom, FxBuildHasher>,
     /// How many relations have a name.
-    namesakes: HashMap<&'p str, u32>,
+    namesakes: FxHashMap<&'p str, u32>,
     /// The files that a file uses, each once, with the first place where it does.
-    uses: HashMap<u32, Vec<(u32, Span)>>,
+    uses: FxHashMap<u32, Vec<(u32, Span)>>,
     /// What a file shows to those that use it, with the place where it says so.
-    exported: HashMap<Key<'p>, (u32, Span)>,
+    exported: FxHashMap<Key<'p>, (u32, Span)>,
     /// Exports of what the file does not know.
     unknown: Vec<&'p Ident>,
 }
@@ -39,8 +40,8 @@ pub(crate) struct Clash<'p> {
 impl<'p> Scopes<'p> {
     /// Those of a program.
     pub fn of(program: &'p Program) -> Self {
-        let mut defined = IndexMap::new();
-        let mut namesakes = HashMap::new();
+        let mut defined = IndexMap::default();
+        let mut namesakes = FxHashMap::default();
         for rule in &program.rules {
             let name = &*rule.head.relation.value;
             if let indexmap::map::Entry::Vacant(entry) = defined.entry((rule.head.relation.span.file, name)) {
@@ -48,22 +49,23 @@ impl<'p> Scopes<'p> {
                 *namesakes.entry(name).or_insert(0) += 1;
             }
         }
-        let mut uses: HashMap<u32, Vec<(u32, Span)>> = HashMap::new();
-        let mut seen = HashSet::new();
+        let mut uses: FxHashMap<u32, Vec<(u32, Span)>> = FxHashMap::default();
+        let mut seen = FxHashSet::default();
         for used in &program.uses {
             let file = used.span.file;
             if file != used.file && seen.insert((file, used.file)) {
                 uses.entry(file).or_default().push((used.file, used.span));
             }
         }
-        let mut scopes = Self { program, defined, namesakes, uses, exported: HashMap::new(), unknown: Vec::new() };
+        let mut scopes =
+            Self { program, defined, namesakes, uses, exported: FxHashMap::default(), unknown: Vec::new() };
         scopes.export();
         scopes
     }
 
     /// Files export what they define, and what they see of other files' exports.
     fn export(&mut self) {
-        let mut waiting: HashMap<Key<'p>, &'p Ident> = HashMap::new();
+        let mut waiting: FxHashMap<Key<'p>, &'p Ident> = FxHashMap::default();
         let mut known: VecDeque<Key<'p>> = VecDeque::new();
         for name in &self.program.exports {
             let key = (name.span.file, &*name.value);
@@ -76,7 +78,7 @@ impl<'p> Scopes<'p> {
                 None => drop(waiting.entry(key).or_insert(name)),
             }
         }
-        let mut users: HashMap<u32, Vec<u32>> = HashMap::new();
+        let mut users: FxHashMap<u32, Vec<u32>> = FxHashMap::default();
         for (user, used) in &self.uses {
             for (file, _) in used {
                 users.entry(*file).or_default().push(*user);
@@ -165,7 +167,7 @@ impl<'p> Scopes<'p> {
 
     /// A relation of that name in a file that this one uses, itself or by way of others, but does not see.
     pub(crate) fn hidden(&self, name: &Ident) -> Option<u32> {
-        let mut seen = HashSet::from([name.span.file]);
+        let mut seen = FxHashSet::from_iter([name.span.file]);
         let mut queue = VecDeque::from([name.span.file]);
         while let Some(file) = queue.pop_front() {
             if let Some(number) = self.defined.get_index_of(&(file, &*name.value)) {
@@ -207,7 +209,7 @@ impl<'p> Scopes<'p> {
             let (other, span) = self.brought(*file, name).find(|(other, _)| *other != number as u32)?;
             Some(Clash { name: &head.relation, relations: [(number as u32, None), (other, Some(span))] })
         });
-        let mut seen = HashSet::new();
+        let mut seen = FxHashSet::default();
         let asked = asked.filter_map(|name| {
             let key = (name.span.file, &*name.value);
             if self.defined.contains_key(&key) || !seen.insert(key) {

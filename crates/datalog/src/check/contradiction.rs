@@ -3,12 +3,14 @@
 //! A body is refuted by what its comparisons, and the rows that facts have once, say together: texts that a value would have to be,
 //! bounds on differences, ranges of arithmetic, and equations that no whole numbers solve. It reports only what is certain.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
+
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::ast::{Aggregate, Atom, Comparison, Condition, Operator, Program, Span, Spanned, Term, Variable};
 use crate::base::BaseSchema;
 use crate::check::Checker;
-use crate::check::differences::is_circle;
+use crate::check::differences::Bounds;
 use crate::check::ranges::Range;
 use crate::check::whole::Fractions;
 use crate::syntax::{print_condition, print_term};
@@ -29,12 +31,20 @@ pub(super) struct Compared<'t> {
     follows: Option<String>,
 }
 
+impl<'t> Compared<'t> {
+    fn of(condition: &'t Spanned<Condition>) -> Option<Self> {
+        let Condition::Compare(left, comparison, right) = &condition.value else { return None };
+        let (left, right) = (&left.value, &right.value);
+        Some(Self { left, comparison: *comparison, right, span: condition.span, follows: None })
+    }
+}
+
 /// What the variables of a body are, by their names.
 pub(super) struct Sorts<'t> {
     /// Those that are whole for sure where they are numbers.
-    pub(super) whole: HashSet<&'t str>,
+    pub(super) whole: FxHashSet<&'t str>,
     /// Those that count, and so are never less than nought.
-    pub(super) counts: HashSet<&'t str>,
+    pub(super) counts: FxHashSet<&'t str>,
 }
 
 /// Why a body never holds.
@@ -64,6 +74,32 @@ impl<'p> Bodies<'p> {
     pub fn contradiction(&self, body: &[Spanned<Condition>]) -> Option<Contradiction> {
         self.checker.contradiction(body, &self.fractions)
     }
+
+    /// A body that may hold, to ask what else may hold with it.
+    pub fn holding<'b>(&self, body: &'b [Spanned<Condition>]) -> Holding<'b> {
+        let (compared, sorts) = self.checker.comparisons(body, &self.fractions);
+        let bounds = Bounds::of(&compared, &sorts);
+        Holding { compared, sorts, bounds }
+    }
+}
+
+/// A body that may hold: what its comparisons, and the rows that facts have once, say together.
+pub struct Holding<'b> {
+    compared: Vec<Compared<'b>>,
+    sorts: Sorts<'b>,
+    bounds: Bounds<'b>,
+}
+
+impl Holding<'_> {
+    /// Whether the body surely never holds with these comparisons beside its own. They are about the body's variables.
+    pub fn excludes<'s>(&'s self, further: &'s [Spanned<Condition>]) -> bool {
+        let mut further: Vec<Compared<'s>> = further.iter().filter_map(Compared::of).collect();
+        let mut bounds: Bounds<'s> = self.bounds.clone();
+        bounds.add_all(&further, &self.sorts);
+        further.extend(self.compared.iter().cloned());
+        further.truncate(COMPARED);
+        refuted(&further, &self.sorts, || bounds.is_circle()).is_some()
+    }
 }
 
 impl Checker<'_> {
@@ -72,18 +108,8 @@ impl Checker<'_> {
         if let Some(found) = opposite_atoms(body) {
             return Some(found);
         }
-        let mut compared = self.follows_from_atoms(body);
-        compared.extend(body.iter().filter_map(|condition| match &condition.value {
-            Condition::Compare(left, comparison, right) => {
-                let (left, right) = (&left.value, &right.value);
-                Some(Compared { left, comparison: *comparison, right, span: condition.span, follows: None })
-            }
-            _ => None,
-        }));
-        compared.truncate(COMPARED);
-        let counts = body.iter().filter_map(count).collect();
-        let sorts = Sorts { whole: self.whole_variables(body, fractions), counts };
-        let reason = refuted(&compared, &sorts)?;
+        let (compared, sorts) = self.comparisons(body, fractions);
+        let reason = refuted(&compared, &sorts, || Bounds::of(&compared, &sorts).is_circle())?;
         let needed = needed(compared, &sorts);
         let mut places: Vec<Span> = needed.iter().map(|one| one.span).collect();
         places.sort_unstable();
@@ -92,9 +118,18 @@ impl Checker<'_> {
         Some(Contradiction { places, reason: follows.unwrap_or(reason) })
     }
 
+    /// The comparisons of a body and those that follow from its atoms, with what its variables are.
+    fn comparisons<'b>(&self, body: &'b [Spanned<Condition>], fractions: &Fractions) -> (Vec<Compared<'b>>, Sorts<'b>) {
+        let mut compared = self.follows_from_atoms(body);
+        compared.extend(body.iter().filter_map(Compared::of));
+        compared.truncate(COMPARED);
+        let counts = body.iter().filter_map(count).collect();
+        (compared, Sorts { whole: self.whole_variables(body, fractions), counts })
+    }
+
     /// Facts with one row for each value of a column: two atoms with the same value there are about one row.
     fn follows_from_atoms<'b>(&self, body: &'b [Spanned<Condition>]) -> Vec<Compared<'b>> {
-        let mut rows: HashMap<(&str, usize, String), &'b Atom> = HashMap::new();
+        let mut rows: FxHashMap<(&str, usize, String), &'b Atom> = FxHashMap::default();
         let mut found = Vec::new();
         for condition in body {
             let Condition::Atom { negated: false, atom } = &condition.value else { continue };
@@ -136,7 +171,7 @@ fn count(condition: &Spanned<Condition>) -> Option<&str> {
 
 /// An atom that is both wanted and denied; `_` in what is denied is anything.
 fn opposite_atoms(body: &[Spanned<Condition>]) -> Option<Contradiction> {
-    let mut wanted: HashMap<(u32, &str), Vec<&Spanned<Condition>>> = HashMap::new();
+    let mut wanted: FxHashMap<(u32, &str), Vec<&Spanned<Condition>>> = FxHashMap::default();
     let of = |atom: &'_ Atom| atom.relation.span.file;
     for condition in body {
         if let Condition::Atom { negated: false, atom } = &condition.value {
@@ -170,15 +205,15 @@ fn opposite_atoms(body: &[Spanned<Condition>]) -> Option<Contradiction> {
     None
 }
 
-/// Why comparisons never hold together.
-fn refuted(compared: &[Compared<'_>], sorts: &Sorts<'_>) -> Option<String> {
+/// Why comparisons never hold together. Whether their bounds exclude each other is asked only where constants and texts do not.
+fn refuted(compared: &[Compared<'_>], sorts: &Sorts<'_>, is_circle: impl FnOnce() -> bool) -> Option<String> {
     let none = || "no value of its variables makes it true".to_owned();
     let together = || "no numbers make its comparisons true together".to_owned();
     let by_itself = compared.iter().any(|one| alone(one.left, one.comparison, one.right));
     by_itself
         .then(none)
         .or_else(|| texts(compared))
-        .or_else(|| is_circle(compared, sorts).then(together))
+        .or_else(|| is_circle().then(together))
         .or_else(|| out_of_range(compared, sorts).then(together))
         .or_else(|| no_whole_numbers(compared, &sorts.whole).then(none))
 }
@@ -188,7 +223,7 @@ fn needed<'t>(mut compared: Vec<Compared<'t>>, sorts: &Sorts<'_>) -> Vec<Compare
     let mut place = 0;
     while place < compared.len() {
         let one = compared.remove(place);
-        if refuted(&compared, sorts).is_none() {
+        if refuted(&compared, sorts, || Bounds::of(&compared, sorts).is_circle()).is_none() {
             compared.insert(place, one);
             place += 1;
         }
@@ -218,7 +253,7 @@ fn texts(compared: &[Compared<'_>]) -> Option<String> {
             equal.unite(&left.name, &right.name);
         }
     }
-    let mut known: HashMap<&str, &str> = HashMap::new();
+    let mut known: FxHashMap<&str, &str> = FxHashMap::default();
     for one in compared.iter().filter(|one| one.comparison == Comparison::Equal) {
         let Some((name, text)) = with_text(one) else { continue };
         let other = *known.entry(equal.first(name)).or_insert(text);
@@ -254,7 +289,7 @@ fn with_text<'t>(one: &Compared<'t>) -> Option<(&'t str, &'t str)> {
 
 /// Variables that are equal to each other.
 #[derive(Default)]
-struct Equal<'t>(HashMap<&'t str, &'t str>);
+struct Equal<'t>(FxHashMap<&'t str, &'t str>);
 
 impl<'t> Equal<'t> {
     /// The one that stands for all that are equal to it.
@@ -279,13 +314,14 @@ impl<'t> Equal<'t> {
 
 /// Whether some comparison has sides that never compare so, by the ranges of their variables.
 fn out_of_range(compared: &[Compared<'_>], sorts: &Sorts<'_>) -> bool {
-    let mut ranges: HashMap<&str, Range> = HashMap::new();
+    let mut ranges: FxHashMap<&str, Range> = FxHashMap::default();
     let begin = |name: &str| match (sorts.counts.contains(name), sorts.whole.contains(name)) {
         (true, _) => Range::from(0),
         (_, true) => Range::WHOLE,
         _ => Range::ANY,
     };
     for _ in 0..ROUNDS {
+        let mut is_narrower = false;
         for one in compared {
             let known =
                 |variable: &Variable| ranges.get(&*variable.name).copied().unwrap_or_else(|| begin(&variable.name));
@@ -295,18 +331,24 @@ fn out_of_range(compared: &[Compared<'_>], sorts: &Sorts<'_>) -> bool {
             let sides = [(one.left, one.comparison, one.right), (one.right, one.comparison.flipped(), one.left)];
             let narrowed = sides.map(|(unknown, comparison, other)| match unknown {
                 Term::Variable(variable, 0) => {
-                    Some((&*variable.name, known(variable).compared(comparison, Range::of(other, &known))))
+                    let (before, after) =
+                        (known(variable), known(variable).compared(comparison, Range::of(other, &known)));
+                    (before != after).then_some((&*variable.name, after))
                 }
                 _ => None,
             });
+            is_narrower |= narrowed.iter().any(Option::is_some);
             ranges.extend(narrowed.into_iter().flatten());
+        }
+        if !is_narrower {
+            break;
         }
     }
     false
 }
 
 /// Whether there is an equation of whole numbers that no whole numbers solve: `2 * x = 2 * y + 1`.
-fn no_whole_numbers(compared: &[Compared<'_>], whole: &HashSet<&str>) -> bool {
+fn no_whole_numbers(compared: &[Compared<'_>], whole: &FxHashSet<&str>) -> bool {
     let unsolvable = |one: &Compared<'_>| {
         let mut times: BTreeMap<&str, i64> = BTreeMap::new();
         let Some(number) =

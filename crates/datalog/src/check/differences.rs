@@ -1,6 +1,8 @@
 //! Bounds on differences of variables: `x - y <= 3`, kept closed under addition.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
+
+use rustc_hash::FxHashMap;
 
 use crate::ast::Comparison;
 use crate::check::contradiction::{Compared, Sorts, sum};
@@ -14,39 +16,59 @@ const ROUNDS: usize = 3;
 type Most = (i128, i64);
 
 /// Variables, and what the second of two is more than the first at most.
-struct Bounds<'t> {
-    numbers: HashMap<&'t str, usize>,
+#[derive(Clone)]
+pub(super) struct Bounds<'t> {
+    numbers: FxHashMap<&'t str, usize>,
     /// Whether it is a whole number; the first is nought.
     whole: Vec<bool>,
-    most: Vec<Vec<Option<Most>>>,
-}
-
-/// Whether comparisons exclude each other by what lies between their sides: `X < Y, Y < X`, `X < 3, X > 5`; or have two sides that must be
-/// equal and differ.
-pub(super) fn is_circle(compared: &[Compared<'_>], sorts: &Sorts<'_>) -> bool {
-    let mut bounds = Bounds { numbers: HashMap::new(), whole: vec![true], most: vec![vec![Some((0, 0))]] };
-    let mut unequal = Vec::new();
-    for one in compared {
-        let Some((x, y, by)) = bounds.difference(one, sorts) else { continue };
-        // x ? y + by
-        match one.comparison {
-            Comparison::Equal => {
-                bounds.add(y, x, (by, 0));
-                bounds.add(x, y, (-by, 0));
-            }
-            Comparison::NotEqual => unequal.push((x, y, by)),
-            Comparison::Less => bounds.add(y, x, (by, -1)),
-            Comparison::LessOrEqual => bounds.add(y, x, (by, 0)),
-            Comparison::Greater => bounds.add(x, y, (-by, -1)),
-            Comparison::GreaterOrEqual => bounds.add(x, y, (-by, 0)),
-        }
-    }
-    bounds.close();
-    let downwards = (0..bounds.whole.len()).any(|one| bounds.most[one][one].is_some_and(|most| most < (0, 0)));
-    downwards || unequal.iter().any(|(x, y, by)| bounds.equal(*x, *y, *by))
+    /// A row for each variable that there may be.
+    most: Vec<Option<Most>>,
+    /// Variables of a row.
+    width: usize,
+    /// Pairs that differ by anything but so much.
+    unequal: Vec<(usize, usize, i128)>,
 }
 
 impl<'t> Bounds<'t> {
+    /// What comparisons say of differences.
+    pub(super) fn of(compared: &[Compared<'t>], sorts: &Sorts<'_>) -> Self {
+        let most = vec![Some((0, 0))];
+        let mut bounds = Self { numbers: FxHashMap::default(), whole: vec![true], most, width: 1, unequal: Vec::new() };
+        bounds.add_all(compared, sorts);
+        bounds
+    }
+
+    /// Adds what further comparisons say.
+    pub(super) fn add_all(&mut self, compared: &[Compared<'t>], sorts: &Sorts<'_>) {
+        for one in compared {
+            let Some((x, y, by)) = self.difference(one, sorts) else { continue };
+            // x ? y + by
+            match one.comparison {
+                Comparison::Equal => {
+                    self.add(y, x, (by, 0));
+                    self.add(x, y, (-by, 0));
+                }
+                Comparison::NotEqual => self.unequal.push((x, y, by)),
+                Comparison::Less => self.add(y, x, (by, -1)),
+                Comparison::LessOrEqual => self.add(y, x, (by, 0)),
+                Comparison::Greater => self.add(x, y, (-by, -1)),
+                Comparison::GreaterOrEqual => self.add(x, y, (-by, 0)),
+            }
+        }
+        self.close();
+    }
+
+    /// Whether comparisons exclude each other by what lies between their sides: `X < Y, Y < X`, `X < 3, X > 5`; or have two sides that
+    /// must be equal and differ.
+    pub(super) fn is_circle(&self) -> bool {
+        let downwards = (0..self.whole.len()).any(|one| self.most(one, one).is_some_and(|most| most < (0, 0)));
+        downwards || self.unequal.iter().any(|(x, y, by)| self.equal(*x, *y, *by))
+    }
+
+    fn most(&self, from: usize, to: usize) -> Option<Most> {
+        self.most[from * self.width + to]
+    }
+
     /// The number of a variable; none beyond so many.
     fn number(&mut self, name: &'t str, sorts: &Sorts<'_>) -> Option<usize> {
         if let Some(number) = self.numbers.get(name) {
@@ -56,15 +78,26 @@ impl<'t> Bounds<'t> {
         if number > MAX_VARIABLES {
             return None;
         }
+        if number == self.width {
+            self.widen();
+        }
         self.numbers.insert(name, number);
         self.whole.push(sorts.whole.contains(name));
-        self.most.iter_mut().for_each(|row| row.push(None));
-        self.most.push(vec![None; number + 1]);
-        self.most[number][number] = Some((0, 0));
+        self.most[number * self.width + number] = Some((0, 0));
         if sorts.counts.contains(name) {
             self.add(number, 0, (0, 0));
         }
         Some(number)
+    }
+
+    /// Makes room for as many variables again, and for some at least.
+    fn widen(&mut self) {
+        let (before, width) = (self.width, (2 * self.width).max(16));
+        let mut most = vec![None; width * width];
+        for (row, wider) in self.most.chunks_exact(before).zip(most.chunks_exact_mut(width)) {
+            wider[..before].copy_from_slice(row);
+        }
+        (self.most, self.width) = (most, width);
     }
 
     /// A comparison as one of a variable with another one plus a number, where adding and subtracting makes it so.
@@ -84,7 +117,7 @@ impl<'t> Bounds<'t> {
 
     /// `to - from <= most`
     fn add(&mut self, from: usize, to: usize, most: Most) {
-        let known = &mut self.most[from][to];
+        let known = &mut self.most[from * self.width + to];
         *known = Some(known.map_or(most, |known| known.min(most)));
     }
 
@@ -94,9 +127,9 @@ impl<'t> Bounds<'t> {
             let mut rounded = self.round();
             for through in 0..self.whole.len() {
                 for from in 0..self.whole.len() {
-                    let Some(first) = self.most[from][through] else { continue };
+                    let Some(first) = self.most(from, through) else { continue };
                     for to in 0..self.whole.len() {
-                        let Some(then) = self.most[through][to] else { continue };
+                        let Some(then) = self.most(through, to) else { continue };
                         self.add(from, to, (first.0.saturating_add(then.0), first.1.saturating_add(then.1)));
                     }
                 }
@@ -110,8 +143,9 @@ impl<'t> Bounds<'t> {
 
     fn round(&mut self) -> bool {
         let mut rounded = false;
-        for (from, row) in self.most.iter_mut().enumerate() {
-            for (to, most) in row.iter_mut().enumerate() {
+        let known = self.whole.len();
+        for (from, row) in self.most.chunks_exact_mut(self.width).enumerate().take(known) {
+            for (to, most) in row.iter_mut().enumerate().take(known) {
                 if let Some(most) = most
                     && most.1 < 0
                     && self.whole[from]
@@ -127,7 +161,7 @@ impl<'t> Bounds<'t> {
 
     /// Whether `x = y + by` follows.
     fn equal(&self, x: usize, y: usize, by: i128) -> bool {
-        let at_most = |from: usize, to: usize, by: i128| self.most[from][to].is_some_and(|most| most <= (by, 0));
+        let at_most = |from: usize, to: usize, by: i128| self.most(from, to).is_some_and(|most| most <= (by, 0));
         at_most(y, x, by) && at_most(x, y, -by)
     }
 }

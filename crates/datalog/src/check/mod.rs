@@ -17,7 +17,7 @@ mod vocabulary;
 mod whole;
 
 pub use bodies::without_value;
-pub use contradiction::{Bodies, Contradiction};
+pub use contradiction::{Bodies, Contradiction, Holding};
 pub(super) use monotone::{Monotone, best_values};
 pub(super) use safety::outside;
 pub use safety::unsafe_bodies;

@@ -1,6 +1,6 @@
 //! Which variables and columns have no numbers with a fraction, as evaluation has it from the rules.
 
-use std::collections::{HashMap, HashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::ast::{Aggregate, Atom, Comparison, Condition, Rule, Spanned, Term};
 use crate::base::Type;
@@ -48,9 +48,13 @@ impl Checker<'_> {
     }
 
     /// The variables of a body that are whole for sure where they are numbers.
-    pub(super) fn whole_variables<'b>(&self, body: &'b [Spanned<Condition>], columns: &Fractions) -> HashSet<&'b str> {
+    pub(super) fn whole_variables<'b>(
+        &self,
+        body: &'b [Spanned<Condition>],
+        columns: &Fractions,
+    ) -> FxHashSet<&'b str> {
         // Those of atoms, with whether one of their columns has no fractions.
-        let mut given: HashMap<&str, bool> = HashMap::new();
+        let mut given: FxHashMap<&str, bool> = FxHashMap::default();
         for condition in body {
             match &condition.value {
                 Condition::Atom { negated: false, atom } => {
@@ -84,7 +88,7 @@ impl Checker<'_> {
             .collect();
         // As evaluation has it: what equations alone give is whole where each of them gives a whole number.
         let of_atoms = given.iter().filter(|(_, whole)| **whole).map(|(name, _)| *name);
-        let mut whole: HashSet<&str> = of_atoms.chain(equations.iter().map(|(name, _)| *name)).collect();
+        let mut whole: FxHashSet<&str> = of_atoms.chain(equations.iter().map(|(name, _)| *name)).collect();
         loop {
             let may = equations.iter().find(|(name, other)| whole.contains(name) && may(&other.value, &whole));
             match may {
@@ -104,7 +108,7 @@ impl Checker<'_> {
     }
 }
 
-fn may(term: &Term, whole: &HashSet<&str>) -> bool {
+fn may(term: &Term, whole: &FxHashSet<&str>) -> bool {
     match term {
         Term::Wildcard | Term::Integer(_) | Term::Symbol(_) => false,
         Term::Float(_) => true,

@@ -15,7 +15,6 @@ use dyelog_datalog::ast::{Aggregate, Atom, Comparison, Condition, Span, Spanned,
 const MAX_NODES: usize = 24;
 
 /// The body of a rule that holds what is known of a template's match.
-#[derive(Clone)]
 pub struct Body<'t> {
     scope: &'t Scope,
     /// The round that conditions and nodes of rounds speak of.
@@ -95,7 +94,7 @@ impl<'t> Body<'t> {
     pub fn add(&mut self, condition: &Spanned<Condition>) {
         let span = condition.span;
         match &condition.value {
-            Condition::Compare(left, comparison, right) => self.compared(left, *comparison, right, span),
+            Condition::Compare(..) => self.conditions.extend(self.comparisons(condition)),
             // Another check reports a symbol that is no kind.
             Condition::Atom { atom, .. } if is_no_kind(atom) => {}
             Condition::Atom { negated, atom } => {
@@ -119,20 +118,24 @@ impl<'t> Body<'t> {
         }
     }
 
-    fn compared(&mut self, left: &Spanned<Term>, comparison: Comparison, right: &Spanned<Term>, span: Span) {
+    /// A comparison of the template as comparisons of the body: of tasks their instances are compared, or their names, or both.
+    pub fn comparisons(&self, condition: &Spanned<Condition>) -> Vec<Spanned<Condition>> {
+        let mut found = Vec::new();
+        let Condition::Compare(left, comparison, right) = &condition.value else { return found };
         let is = |names: &BTreeSet<Arc<str>>, term: &Spanned<Term>| matches!(&term.value, Term::Variable(variable, _) if names.contains(&variable.name));
         // Whether the instance or its name is compared depends on what else gives it.
         if [left, right].into_iter().any(|term| is(&self.instances, term)) {
-            return;
+            return found;
         }
         let instances = is(&self.tasks, left) && is(&self.tasks, right);
         for names in [false, true] {
             // Different instances may have one name.
-            if names != instances || (names && comparison == Comparison::Equal) {
-                let (Some(left), Some(right)) = (self.term(left, names), self.term(right, names)) else { return };
-                self.conditions.push(Spanned { value: Condition::Compare(left, comparison, right), span });
+            if names != instances || (names && *comparison == Comparison::Equal) {
+                let (Some(left), Some(right)) = (self.term(left, names), self.term(right, names)) else { break };
+                found.push(Spanned { value: Condition::Compare(left, *comparison, right), span: condition.span });
             }
         }
+        found
     }
 
     /// How many rounds there are.

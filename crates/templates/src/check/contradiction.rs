@@ -6,7 +6,7 @@ use crate::check::body::Body;
 use crate::codes;
 use crate::pattern::{At, Findings, Node, Pattern, Scope, Solved, condition_terms};
 use dyelog_datalog::ast::{Comparison, Condition, Operator, Quantifier, Spanned, Template, Term};
-use dyelog_datalog::check::{Bodies, without_value};
+use dyelog_datalog::check::{Bodies, Holding, without_value};
 use dyelog_datalog::syntax::print_condition;
 
 /// Conditions that are looked at together.
@@ -26,7 +26,8 @@ pub fn contradictions(template: &Template, pattern: &Pattern, bodies: &Bodies<'_
     }
     let scope = Scope::of(template);
     let of_nodes = Body::new(template, pattern, &scope, At::Here);
-    if bodies.contradiction(&of_nodes.conditions()).is_some() {
+    let said_by_nodes = of_nodes.conditions();
+    if bodies.contradiction(&said_by_nodes).is_some() {
         let message = format!("template `{}` can never match", template.name.value);
         let finding = findings.error(codes::NEVER, template.name.span, message);
         finding
@@ -34,7 +35,7 @@ pub fn contradictions(template: &Template, pattern: &Pattern, bodies: &Bodies<'_
             .push("no node has such counters: they begin at 1, and a begin is the first of its thread".to_owned());
         return;
     }
-    in_vain(template, &of_nodes, bodies, findings);
+    in_vain(template, &of_nodes, &bodies.holding(&said_by_nodes), findings);
     let asked = Asked::of(template, pattern, &scope);
     for condition in asked.all() {
         if let Some(reason) = terms(&condition.value).into_iter().find_map(|term| without_value(&term.value)) {
@@ -184,7 +185,7 @@ fn has_next(condition: &Condition, scope: &Scope, pattern: &Pattern) -> bool {
 }
 
 /// Warns of comparisons that the nodes alone make true.
-fn in_vain(template: &Template, of_nodes: &Body<'_>, bodies: &Bodies<'_>, findings: &mut Findings<'_>) {
+fn in_vain(template: &Template, of_nodes: &Body<'_>, holding: &Holding<'_>, findings: &mut Findings<'_>) {
     let mut open: Vec<&Spanned<Condition>> = template.conditions.iter().rev().collect();
     let mut looked_at = 0;
     while let Some(condition) = open.pop() {
@@ -197,9 +198,7 @@ fn in_vain(template: &Template, of_nodes: &Body<'_>, bodies: &Bodies<'_>, findin
                     continue;
                 }
                 let opposite = Condition::Compare(left.clone(), opposite(*comparison), right.clone());
-                let mut body = of_nodes.clone();
-                body.add(&Spanned { value: opposite, span: condition.span });
-                if bodies.contradiction(&body.conditions()).is_none() {
+                if !holding.excludes(&of_nodes.comparisons(&Spanned { value: opposite, span: condition.span })) {
                     continue;
                 }
                 let message = format!("`{}` says nothing here", print_condition(&condition.value));

@@ -81,10 +81,13 @@ impl Summary {
         self.entries.find(&mut self.submodel, toeg, names, outcome, requests, found);
         let timed = toeg.operation().events.iter().any(|event| !event.time.is_nan());
         self.cuts.next_operation(toeg.operation());
+        // Once an operation: it is looked for in all events.
+        let step = if is_measured(toeg) { step(toeg) } else { 1 };
+        scratch.timing.tells_apart(step);
         for number in 0..outcome.entries.len() {
             self.add_entry(toeg, names, outcome, number, timed, &mut scratch);
         }
-        self.add_scenario(toeg, names, outcome, scratch.nodes.of(1), timed);
+        self.add_scenario(toeg, names, outcome, scratch.nodes.of(1), timed, step);
         self.scratch = scratch;
     }
 
@@ -216,7 +219,15 @@ impl Summary {
         }
     }
 
-    fn add_scenario(&mut self, toeg: &Toeg, names: &TraceNames, outcome: &Outcome, first: &[NodeId], timed: bool) {
+    fn add_scenario(
+        &mut self,
+        toeg: &Toeg,
+        names: &TraceNames,
+        outcome: &Outcome,
+        first: &[NodeId],
+        timed: bool,
+        step: u64,
+    ) {
         let operation = toeg.operation();
         let scenario = self.entries.name(&mut self.submodel, &names.names, operation.scenario);
         let fragments = u64::from(operation.extent != Extent::Whole);
@@ -233,7 +244,7 @@ impl Summary {
         {
             one.ids.add(id);
         }
-        one.grain = if is_measured(toeg) { step(toeg) } else { 1 };
+        one.grain = step;
         let mut response = None;
         if timed {
             let begin = toeg.event(toeg.root()).time;
@@ -282,7 +293,7 @@ impl Scratch {
     }
 }
 
-/// The step of which all times of an operation are multiples.
+/// The step of which all times of an operation are multiples, nanoseconds; 0 where all are its begin.
 fn step(toeg: &Toeg) -> u64 {
     let mut step = 0;
     for event in &toeg.operation().events {

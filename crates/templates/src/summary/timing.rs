@@ -176,6 +176,16 @@ pub(super) struct Visit<'a> {
 }
 
 impl Timing {
+    /// Begins an operation whose times are multiples of a step, nanoseconds. By so much they may be off their order, where it is a microsecond or
+    /// less. Clocks that count milliseconds or more cut times off, which leaves their order.
+    pub(super) fn tells_apart(&mut self, step: u64) {
+        self.grain = match (step.is_multiple_of(1_000_000), step.is_multiple_of(1_000)) {
+            (true, _) => 0.0,
+            (false, true) => 1e-6,
+            (false, false) => 1e-9,
+        };
+    }
+
     /// Looks at an invocation. `whom` gives the entries that the operation's are in the sub-model, with their keys.
     pub(super) fn look(&mut self, visit: Visit<'_>, whom: &dyn Fn(EntryNumber) -> (EntryIndex, EntryKey)) {
         let Visit { toeg, outcome, entry, nodes, .. } = visit;
@@ -186,9 +196,6 @@ impl Timing {
         self.gather(visit, whom);
         self.share(self.begin);
         self.group();
-        if self.groups.len() > 1 {
-            self.grain = grain(toeg);
-        }
     }
 
     /// Looks at nothing but when an invocation was accepted and answered.
@@ -390,22 +397,6 @@ impl Timing {
                 total.pairs.entry((left.label, right.label)).or_default().merge(&one);
             }
         }
-    }
-}
-
-/// By how much times of an operation may be off their order, in seconds: by the step in which its clocks count, where that is a microsecond or
-/// less. Clocks that count milliseconds or more cut times off, which leaves their order.
-fn grain(toeg: &Toeg) -> f64 {
-    let whole = |of: f64| {
-        toeg.operation().events.iter().all(|event| {
-            let steps = event.time / of;
-            (steps - steps.round()).abs() < 1e-5
-        })
-    };
-    match (whole(1e-3), whole(1e-6)) {
-        (true, _) => 0.0,
-        (false, true) => 1e-6,
-        (false, false) => 1e-9,
     }
 }
 
