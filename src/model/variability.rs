@@ -9,13 +9,15 @@ use crate::lqn::{CallOrder, Work};
 use crate::model::demand::DemandSource;
 use crate::model::naming::Alphabet;
 
-/// How many executions must have been seen before anything is said of their spread: below, an estimate of a variance is worth
-/// less than the customary assumption.
+/// How many executions must have been seen before anything is said of the spread of their times: below, an estimate of a variance is worth
+/// less than the customary assumption. Numbers of calls are told from any: a program that made one call in each of three executions
+/// is hardly one that makes three in one and none in two others, as a geometric number would have it. A customer, above all, begins an
+/// operation once.
 const ENOUGH: u64 = 10;
 
 /// Sets the variability of work that was executed so many times: of its slices' length, from the parts with the sources of
-/// their demands, and of the number of its calls. `work` has its means already. Where joins were seen in time, few executions must do: what
-/// joins wait for depends on it, and is known.
+/// their demands, and of the number of its calls. `work` has its means already. Where joins were seen in time, few executions must do for
+/// times, too: what joins wait for depends on it, and is known.
 pub fn observe(
     work: &mut Work,
     calls: &[RequestTotal],
@@ -24,7 +26,7 @@ pub fn observe(
     alphabet: &Alphabet,
     joins: bool,
 ) {
-    if times < if joins { 1 } else { ENOUGH } {
+    if times == 0 {
         return;
     }
     if !calls.is_empty() && calls.iter().all(|request| is_exact(request, times)) {
@@ -34,6 +36,9 @@ pub fn observe(
         }
     } else if is_regular(calls, times) {
         work.call_order = CallOrder::Bernoulli;
+    }
+    if times < ENOUGH && !joins {
+        return;
     }
     let variance: Option<f64> = parts.iter().map(|(part, source)| variance(part, *source, times, alphabet)).sum();
     if let Some(variance) = variance
@@ -89,14 +94,21 @@ fn variance(part: &WorkTotal, source: DemandSource, times: u64, alphabet: &Alpha
         DemandSource::None => Some(0.0),
         DemandSource::Function => None,
         DemandSource::Exclusive => (part.exclusive.count == part.visits).then(|| spread(&part.exclusive, times)),
+        // Activities are taken as independent, and so are the measurements of one in an execution: of these, sums were not kept.
         DemandSource::Cpu => {
-            // More than one measurement in an execution: their sums were not kept.
-            let single = part.activities.values().all(|activity| activity.cpu.count <= part.visits.min(times));
-            // Activities are taken as independent.
-            let variances = || alphabet.activities(part).into_iter().map(|(_, activity)| spread(&activity.cpu, times));
-            single.then(|| variances().sum())
+            let activities = alphabet.activities(part).into_iter();
+            Some(activities.map(|(_, activity)| spread_of_sums(&activity.cpu, times)).sum())
         }
     }
+}
+
+/// The variance over so many executions of the sum of the values that each has of a quantity. The number of values is taken as whole, with one
+/// more by chance.
+fn spread_of_sums(quantity: &Moments, times: u64) -> f64 {
+    let number = quantity.count as f64 / times.max(1) as f64;
+    let mean = quantity.mean().unwrap_or(0.0);
+    let each = spread(quantity, quantity.count);
+    number * each + number.fract() * (1.0 - number.fract()) * mean * mean
 }
 
 /// The variance of a quantity over so many executions, of which those without a value count as zero.
@@ -162,6 +174,24 @@ mod tests {
     }
 
     #[test]
+    fn several_measurements_in_an_execution_vary_less_than_one() {
+        let seen = |values: &[f64], times: u64| {
+            let mut cpu = Moments::default();
+            values.iter().for_each(|value| cpu.add(*value));
+            spread_of_sums(&cpu, times)
+        };
+        let near = |value: f64, wanted: f64| assert!((value - wanted).abs() < 1e-9, "{value}, not {wanted}");
+        // Five of 2 s in each execution; 1 s or 3 s, once and twice an execution.
+        near(seen(&[2.0; 50], 10), 0.0);
+        near(seen(&[1.0, 3.0], 2), 1.0);
+        near(seen(&[1.0, 3.0, 1.0, 3.0], 2), 2.0);
+        // One or two of 2 s: the number varies alone.
+        near(seen(&[2.0; 15], 10), 1.0);
+        // In half of the executions: as where the others are zero.
+        near(seen(&[2.0; 5], 10), 1.0);
+    }
+
+    #[test]
     fn executions_without_work_count_as_zero() {
         // Ten executions, five of which take 2 s: mean 1, variance 1.
         let mut half = work(1.0, 0.0);
@@ -182,6 +212,20 @@ mod tests {
         assert_eq!(seen(5, 5), CallOrder::Bernoulli, "half of them made one");
         assert_eq!(seen(20, 100), CallOrder::Stochastic, "a variance of 6 is that of a geometric number");
         assert_eq!(seen(20, 0), CallOrder::Stochastic, "squares that were not recorded");
+    }
+
+    #[test]
+    fn few_executions_tell_numbers_of_calls_and_no_spread_of_times() {
+        let seen = |times: u64, count, squares| {
+            let mut work = work(1.0, count as f64 / times as f64);
+            let (calls, part) = ([RequestTotal { count, squares }], measured(&vec![1.0; times as usize]));
+            observe(&mut work, &calls, &[(&part, DemandSource::Exclusive)], times, &Alphabet::default(), false);
+            (work.call_order, work.cv2)
+        };
+        assert_eq!(seen(1, 1, 1), (CallOrder::Deterministic, None));
+        assert_eq!(seen(4, 8, 16), (CallOrder::Deterministic, None));
+        assert_eq!(seen(4, 1, 1), (CallOrder::Bernoulli, None), "one of four made one");
+        assert_eq!(seen(4, 4, 16), (CallOrder::Stochastic, None), "one of four made four");
     }
 
     #[test]

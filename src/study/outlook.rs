@@ -18,7 +18,7 @@ const PARTS: [f64; 3] = [0.5, 0.95, 0.99];
 const EVENTS: u64 = 400_000;
 
 /// A simulated mean is far from the solver's where it differs by more than this part of it, and by more than its own interval.
-const FAR: f64 = 0.1;
+const FAR: f64 = 0.05;
 
 /// What is nearer to its bound than this part of it is taken to be there.
 const SHORT_OF: f64 = 0.98;

@@ -167,9 +167,7 @@ pub fn few_operations(origins: &Origins) -> Option<Diagnostic> {
             finding = finding.with_note(format!("and {} more have fewer than {FEW}", few.len() - NAMED));
         }
     }
-    let assumed = format!(
-        "what was seen fewer than {FEW} times is taken as exponential in time, and its calls as geometric in number"
-    );
+    let assumed = format!("times of what was seen fewer than {FEW} times are taken as exponential");
     let alike = few.iter().filter(|own| alike::pattern(&own.name).is_some()).count();
     Some(finding.with_note(assumed).with_hint(if alike >= alike::MANY && 2 * alike > few.len() {
         "their names differ in numbers: `--group PATTERN`, as in M068, makes one operation of those which are one"

@@ -228,3 +228,14 @@ fn elisions_stand_for_text_and_for_lines() {
         ]
     );
 }
+
+/// The guide on templates shows its trace and its rule file as they are, for readers of the page itself, too.
+#[test]
+fn the_guide_shows_its_files() {
+    let read = |name: &str| fs::read_to_string(Path::new(ROOT).join(name)).expect("it is bundled");
+    let guide = read("book/src/writing-a-template.md");
+    for name in ["traces/acknowledged.angio", "examples/rules/acknowledged.dl"] {
+        let block = format!("```text\n{}\n```", read(name).trim_end());
+        assert!(guide.contains(&block), "the guide shows another {name}");
+    }
+}

@@ -1,5 +1,6 @@
 //! Conditions of templates mean what they say: as the same literals in a rule, asked with the same values.
 
+mod choices;
 mod laws;
 mod naive;
 mod sequences;
@@ -40,6 +41,11 @@ pub fn fits(rules: &Rules, names: &TraceNames, toeg: &Toeg) -> Fits {
 /// Where the first template of some rules fits, and how many rounds each sequence has, by the matcher and by the evaluator that explains:
 /// they must agree.
 pub fn walks(rules: &Rules, names: &TraceNames, toeg: &Toeg) -> Vec<(NodeId, [u32; MAX_SEQUENCES])> {
+    walks_of(0, rules, names, toeg)
+}
+
+/// The same of the plan of that number: templates with alternatives have several.
+pub fn walks_of(plan: usize, rules: &Rules, names: &TraceNames, toeg: &Toeg) -> Vec<(NodeId, [u32; MAX_SEQUENCES])> {
     let symbols = Symbols::of(rules.code(), names);
     with_relations(rules, names, toeg, |relations| {
         let budget = u64::MAX.into();
@@ -59,9 +65,9 @@ pub fn walks(rules: &Rules, names: &TraceNames, toeg: &Toeg) -> Vec<(NodeId, [u3
         let mut found = Match::default();
         let mut all = Vec::new();
         for node in 0..toeg.len() as NodeId {
-            let fits = matcher.try_at(0, node, None, &mut found);
+            let fits = matcher.try_at(plan, node, None, &mut found);
             let fits = fits.then(|| (found.sequences, found.rounds.clone()));
-            let attempt = trial.attempt(0, node, &|_| false);
+            let attempt = trial.attempt(plan, node, &|_| false);
             let explained = attempt.failure.is_none().then_some((attempt.sequences, attempt.rounds));
             assert_eq!(fits, explained, "the two evaluators at node {node}");
             all.extend(fits.map(|(sequences, _)| (node, sequences.map(|walked| walked.count))));

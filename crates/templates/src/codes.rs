@@ -92,5 +92,7 @@ pub const BUDGET: Code = Code("R093");
 pub const ENGINE: Code = Code("R094");
 /// A barrier that the model leaves out.
 pub const BARRIER: Code = Code("R096");
+/// A wait for another visit that the model leaves out.
+pub const LOST_WAIT: Code = Code("R097");
 /// A match gave work of one task to an entry of another.
 pub const MISPLACED: Code = Code("R095");

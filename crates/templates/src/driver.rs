@@ -124,6 +124,8 @@ pub enum Irregularity {
     Budget,
     /// A wait for other entries that cannot be put into the model.
     Barrier,
+    /// A wait for another entry that no template recognises.
+    Wait,
 }
 
 /// A match that has been committed.
@@ -277,6 +279,7 @@ pub fn run<E: Engine, O: Observer + ?Sized>(
     driver.start();
     driver.all_triggers();
     driver.left_over();
+    driver.lost_waits();
     if plans.iter().any(|plan| plan.effects.unsure) {
         driver.misplaced();
     }
@@ -394,6 +397,19 @@ impl<E: Engine, O: Observer + ?Sized> Driver<'_, E, O> {
                 && self.toeg.event(previous).task == task;
             if !follows && is_misplaced(self.toeg, outcome, node) {
                 outcome.misplaced.push((node, self.given.get(&node).copied()));
+            }
+        }
+    }
+
+    /// Waits for a thread that ends in another visit, of which no template says what they mean for the model.
+    fn lost_waits(&mut self) {
+        let outcome = &mut self.commit.outcome;
+        for (node, _) in (0..).zip(&outcome.flags).filter(|(_, flags)| *flags & (PROCESSED | WAITED) == PROCESSED) {
+            let Kind::Join(thread) = self.toeg.event(node).kind else { continue };
+            let Some(last) = self.toeg.thread(thread).map(|thread| thread.last) else { continue };
+            let (own, other) = (outcome.owner[node as usize], outcome.owner[last as usize]);
+            if own < UNOWNED && other < UNOWNED && own != other {
+                outcome.irregular.push((Irregularity::Wait, node));
             }
         }
     }

@@ -168,7 +168,8 @@ impl<'p> Findings<'p> {
                     "matching is local to an operation: all its nodes share one scenario, and a template fits in any",
                 )
         } else {
-            Diagnostic::error(codes::UNBOUND, place, format!("no node binds `{name}`")).with_similar(name, names)
+            Diagnostic::error(codes::UNBOUND, place, format!("no node binds `{name}`"))
+                .with_similar(name, slips(name, names))
         };
         self.list.push(finding);
     }
@@ -176,7 +177,8 @@ impl<'p> Findings<'p> {
     /// Adds that the template has no node of that name, of which it has `names`.
     pub fn no_node<'n>(&mut self, name: &str, span: Span, names: impl Iterator<Item = &'n str>) {
         let message = format!("the template has no node `{name}`");
-        let finding = Diagnostic::error(codes::UNBOUND, self.place(span), message).with_similar(name, names);
+        let finding =
+            Diagnostic::error(codes::UNBOUND, self.place(span), message).with_similar(name, slips(name, names));
         self.list.push(finding);
     }
 
@@ -586,4 +588,10 @@ pub fn condition_terms(condition: &Condition) -> Vec<&Spanned<Term>> {
     }
     flat.reverse();
     flat
+}
+
+/// The names that one may be a slip of. A letter alone is as near to each other letter, which tells nothing.
+pub fn slips<'n>(written: &str, names: impl Iterator<Item = &'n str>) -> impl Iterator<Item = &'n str> {
+    let alone = written.chars().count() == 1;
+    names.filter(move |name| !alone || name.eq_ignore_ascii_case(written))
 }

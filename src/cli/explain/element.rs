@@ -111,7 +111,9 @@ fn counts(explained: &Explained, wanted: Option<Position>, piece: Piece) -> bool
             let traced = explained.delays.iter().any(|part| part.network == Network::Traced);
             return traced && wanted.is_none_or(|wanted| wanted == position);
         }
-        Piece::Request { position, .. } => return wanted.is_none_or(|wanted| wanted == position),
+        Piece::Pause { position, .. } | Piece::Request { position, .. } => {
+            return wanted.is_none_or(|wanted| wanted == position);
+        }
         Piece::Invocation { .. } => return true,
     };
     if wanted.is_some_and(|wanted| wanted != at) {

@@ -87,6 +87,9 @@ impl Seen {
             Piece::Network { node, position: Position { phase, .. }, seconds } => {
                 self.work(study, node, phase, "on the way", Some(seconds));
             }
+            Piece::Pause { node, position: Position { phase, .. }, seconds } => {
+                self.work(study, node, phase, "delay", Some(seconds));
+            }
             Piece::Activity { node, position: Position { phase, .. } } => {
                 *self.activities.entry(phase).or_default() += 1;
                 self.work(study, node, phase, "activity", None);

@@ -14,7 +14,7 @@ use super::naive::{self, Bindings, Tables, Value};
 use super::{Fits, fits, rules};
 use crate::generator::{Generator, Random, Shape};
 
-const HELP: &str = "
+pub(super) const HELP: &str = "
 even(X) :- task(X, _, V), V % 2 = 0.
 p(1). p(2). p(4). p(6). twice(X, Y) :- p(X), Y = X * 2.
 ";
@@ -296,7 +296,7 @@ fn bindings(look: Look, glue: usize, last: usize, path: &[usize], toeg: &Toeg, n
 }
 
 /// Names that stand once are not allowed: they become wildcards.
-fn without_single_names(text: &str) -> String {
+pub(super) fn without_single_names(text: &str) -> String {
     let mut out = text.to_owned();
     for name in ["X1", "X2", "V1", "V2", "S1", "S2"] {
         for name in [name.to_owned(), format!("{name}0"), format!("{name}1")] {

@@ -23,7 +23,7 @@ fn text(text: &str) -> Value {
     Value::Text(text.to_owned())
 }
 
-fn kind(kind: Kind) -> &'static str {
+pub fn kind(kind: Kind) -> &'static str {
     match kind {
         Kind::Begin => "Be",
         Kind::Activity => "Ac",
@@ -48,6 +48,10 @@ pub fn tables(toeg: &Toeg, names: &TraceNames) -> Tables {
         add("thread", vec![number(node), of(event.thread), of(event.index)]);
         if event.counter % 2 == 0 {
             add("even", vec![number(node)]);
+        }
+        if !event.time.is_nan() {
+            let start = toeg.operation().start.unwrap_or(0);
+            add("time", vec![number(node), Value::Number(start + (event.time * 1e9).round() as i64)]);
         }
         for (other, later) in events.iter().enumerate() {
             if later.thread == event.thread && later.index == event.index + 1 {
@@ -150,7 +154,7 @@ fn of_round(condition: &Condition) -> bool {
     found
 }
 
-fn open(condition: &Condition, bindings: &Bindings) -> Vec<String> {
+pub fn open(condition: &Condition, bindings: &Bindings) -> Vec<String> {
     let mut names = Vec::new();
     each(condition, &mut |variable| {
         let name = variable.name.to_string();
@@ -163,7 +167,7 @@ fn open(condition: &Condition, bindings: &Bindings) -> Vec<String> {
     names
 }
 
-fn each(condition: &Condition, found: &mut dyn FnMut(&Variable)) {
+pub fn each(condition: &Condition, found: &mut dyn FnMut(&Variable)) {
     match condition {
         Condition::Compare(left, _, right) => [left, right].into_iter().for_each(|side| term(&side.value, found)),
         Condition::Atom { atom, .. } => atom.arguments.iter().for_each(|argument| term(&argument.value, found)),

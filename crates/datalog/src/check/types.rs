@@ -106,8 +106,16 @@ impl Checker<'_> {
             }
             let task =
                 [&clash.found, &clash.expected].into_iter().any(|side| matches!(side.1, Because::Field(_, TASK)));
+            let both = matches!(
+                (&clash.found, &clash.expected),
+                ((Type::Node, Because::Place(_)), (_, Because::Field(..)))
+                    | ((_, Because::Field(..)), (Type::Node, Because::Place(_)))
+            );
+            let name = self.program.text(clash.span);
             self.error(codes::TYPE, clash.span, message, |d| {
-                let d = if task {
+                let d = if both {
+                    d.with_hint(format!("`{name}` is both a node and part of a label: rename one of the two"))
+                } else if task {
                     d.with_hint("a task is equal to another one or not, or to its name in quotes: `a = \"client\"`")
                 } else {
                     d

@@ -8,6 +8,7 @@ use crate::codes;
 use crate::syntax::cursor::{Cursor, MAX_NESTING, Parsed, Reported};
 use crate::syntax::lexer::TokenKind;
 use crate::syntax::term::Setting;
+use dyelog_diagnostic::Diagnostic;
 
 const SECTIONS: [&str; 6] = ["order", "longest", "expect", "match", "where", "model"];
 const KINDS: [&str; 5] = ["Be", "Ac", "Ed", "Fk", "Jn"];
@@ -340,6 +341,14 @@ impl Cursor<'_> {
         let (value, span) = self.integer(negative)?;
         self.expect(TokenKind::Range, "`..`")?;
         let to = self.ident("the variable that holds the number of repetitions")?;
+        if self.is(TokenKind::Minus) || self.is(TokenKind::Plus) {
+            self.unexpected_with("`{`", |d| {
+                d.with_note(format!("rounds go up to the last one, `{}`", to.value))
+                    .with_hint("for another round, name it by its index: `f[x-1]` in `for x in 2..n`")
+            });
+            self.bump();
+            self.take(TokenKind::Number);
+        }
         Ok((index, Spanned { value, span }, to))
     }
 
@@ -349,7 +358,10 @@ impl Cursor<'_> {
         let mut index = None;
         if self.take(TokenKind::OpenSquare).is_some() {
             index = Some(self.ident("the index variable of `repeat`")?);
-            self.expect(TokenKind::CloseSquare, "`]`")?;
+            if !self.is(TokenKind::CloseSquare) {
+                return Err(self.unexpected_with("`]`", conditions_stand_apart));
+            }
+            self.bump();
         }
         if !self.slip(&[TokenKind::Define], "=") && !self.slip(&[TokenKind::Colon], "=") {
             self.expect(TokenKind::Equal, "`=`")?;
@@ -528,4 +540,9 @@ impl Cursor<'_> {
         let node = NodeReference { scenario, thread, position, task, counter };
         Ok(Spanned { value: Argument::Node(Box::new(node)), span: start.to(self.before()) })
     }
+}
+
+/// What to do about a condition among the nodes of a pattern.
+fn conditions_stand_apart(finding: Diagnostic) -> Diagnostic {
+    finding.with_hint("a node is `e1 = Ac [j, k, m | a, v]`; conditions, also those on rounds, stand under `where`")
 }

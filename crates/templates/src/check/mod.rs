@@ -252,36 +252,45 @@ pub fn between_templates(program: &Program, findings: &mut Findings<'_>) {
         .filter(|(template, _)| !template.damage.any())
         .filter_map(|(template, pattern)| Some(Shape { template, pattern: pattern.as_ref()? }))
         .collect();
-    let mut tries = TRIES;
     for (place, &right) in shapes.iter().enumerate() {
-        let mut told = false;
-        for &left in &shapes[..place] {
-            let (left_order, right_order) = (&left.template.order, &right.template.order);
-            let kinds = (left.pattern.nodes[left.pattern.glue].kind, right.pattern.nodes[right.pattern.glue].kind);
-            let may_meet = kinds.0 == kinds.1 || kinds.0 == KindTag::Any || kinds.1 == KindTag::Any;
-            if !may_meet {
-                continue;
-            }
-            if let (Some(left_order), Some(right_order)) = (left_order, right_order)
-                && left_order.value == right_order.value
+        let same_order = |left: &&Shape<'_>| {
+            let orders = (&left.template.order, &right.template.order);
+            matches!(orders, (Some(left), Some(right)) if left.value == right.value)
                 && left.template.name.value != right.template.name.value
-                && !exclude_each_other(left, right)
-                && !std::mem::replace(&mut told, true)
-            {
-                let first = findings.place(left_order.span);
-                let (left, right) = (&left.template.name.value, &right.template.name.value);
-                let message = format!("templates `{left}` and `{right}` have one order");
-                let finding = findings.warning(codes::ORDER_AGAIN, right_order.span, message);
-                finding.labels.push(Label { place: first, text: "tried before it, by the text".to_owned() });
-            }
-            // That one without an order comes last is reported already.
-            let (Some(left_order), Some(right_order)) = (left_order, right_order) else { continue };
-            let (earlier, later) = if left_order.value <= right_order.value { (left, right) } else { (right, left) };
-            if subsumes(earlier, later, &mut tries) {
-                shadowed(earlier.template, later.template, findings);
-            }
+                && may_meet(**left, right)
+                && !exclude_each_other(**left, right)
+        };
+        if let Some(left) = shapes[..place].iter().find(same_order)
+            && let (Some(left_order), Some(right_order)) = (&left.template.order, &right.template.order)
+        {
+            let first = findings.place(left_order.span);
+            let (left, right) = (&left.template.name.value, &right.template.name.value);
+            let message = format!("templates `{left}` and `{right}` have one order");
+            let finding = findings.warning(codes::ORDER_AGAIN, right_order.span, message);
+            finding.labels.push(Label { place: first, text: "tried before it, by the text".to_owned() });
         }
     }
+    hidden(shapes, findings);
+}
+
+/// Templates that can never match: each is told of once, with the first one that hides it, in the order in which they are tried.
+fn hidden(mut shapes: Vec<Shape<'_>>, findings: &mut Findings<'_>) {
+    // That one without an order comes last is reported already.
+    shapes.retain(|shape| shape.template.order.is_some());
+    shapes.sort_by_key(|shape| shape.template.order.as_ref().map(|order| order.value));
+    let mut tries = TRIES;
+    for (place, &later) in shapes.iter().enumerate() {
+        let hides = |earlier: &&Shape<'_>| may_meet(**earlier, later) && subsumes(**earlier, later, &mut tries);
+        if let Some(earlier) = shapes[..place].iter().find(hides) {
+            shadowed(earlier.template, later.template, findings);
+        }
+    }
+}
+
+/// Whether two templates may begin at one node.
+fn may_meet(left: Shape<'_>, right: Shape<'_>) -> bool {
+    let (left, right) = (left.pattern.nodes[left.pattern.glue].kind, right.pattern.nodes[right.pattern.glue].kind);
+    left == right || left == KindTag::Any || right == KindTag::Any
 }
 
 /// Whether one of two templates is of a thread that a task forks for itself, and the other of one that begins on another task.

@@ -6,7 +6,7 @@ use rustc_hash::FxHashSet;
 
 use crate::driver::{ACTIVITY, EntryNumber, THEN_NEXT_PHASE, UNOWNED};
 use crate::explain::Study;
-use crate::summary::{EntryMerge, Places, Summary, exclusive, kind_of, on_the_way, own_pieces, request_phase};
+use crate::summary::{EntryMerge, Places, Summary, exclusive, kind_of, on_the_way, own_pieces, pauses, request_phase};
 use dyelog_lqn::submodel::{Branch, EntryKey, Position, RequestKind};
 use dyelog_trace::NodeId;
 use dyelog_trace::toeg::NONE;
@@ -72,6 +72,15 @@ pub enum Piece {
         /// Where in the entry.
         position: Position,
         /// Seconds, there and back.
+        seconds: f64,
+    },
+    /// Time that passed without work.
+    Pause {
+        /// The node before which it passed, or which says so itself.
+        node: NodeId,
+        /// Where in the entry.
+        position: Position,
+        /// Seconds.
         seconds: f64,
     },
     /// An activity.
@@ -212,6 +221,9 @@ fn work(study: &Study<'_>, ours: &[bool], places: &Places, give: &mut dyn FnMut(
         }
         if let Some(seconds) = on_the_way(toeg, outcome, node) {
             give(Piece::Network { node, position: position(places, node, phase), seconds });
+        }
+        for seconds in pauses(toeg, outcome, node) {
+            give(Piece::Pause { node, position: position(places, node, phase), seconds });
         }
     }
 }

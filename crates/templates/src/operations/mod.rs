@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::codes;
 use crate::operations::ownership::{Given, Task, Which, Work, names_apart};
-use crate::pattern::{Findings, Pattern, Scope, Solved};
+use crate::pattern::{Findings, Pattern, Scope, Solved, slips};
 use crate::plan::{Action, EntryReference, MAX_SLOTS, ModelNode, Position, Slot};
 use crate::planner::Route;
 use dyelog_datalog::ast::{Argument, Ident, NodeReference, Span, Spanned, Statement, Template, Term, Variable};
@@ -437,7 +437,7 @@ impl Compiler<'_, '_, '_> {
         let message = format!("the template has no node `{}`", variable.name);
         let names: Vec<Arc<str>> = self.pattern.all().map(|node| Arc::clone(&node.name)).collect();
         let finding = Diagnostic::error(codes::UNBOUND, place, message)
-            .with_similar(&variable.name, names.iter().map(|name| &**name));
+            .with_similar(&variable.name, slips(&variable.name, names.iter().map(|name| &**name)));
         self.findings.list.push(finding);
         None
     }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::codes;
 use crate::operations::{Compiler, Parameter};
-use crate::pattern::{At, Node, Solved};
-use crate::plan::{Field, ModelValue, Position, Value};
+use crate::pattern::{At, Key, Node, Solved};
+use crate::plan::{Field, ModelValue, Position, Slot, Value};
 use dyelog_datalog::ast::{Index, Span, Spanned, Term};
 
 /// The most that an index adds to its variable, or takes away. What a template makes is kept by position: one far off would take memory.
@@ -102,9 +102,15 @@ impl Compiler<'_, '_, '_> {
         };
         let sequence = self.scope.sequence_of(&name).unwrap_or(0) as u8;
         let here = |at| self.route.sites.get(&(Arc::clone(&name), at)).and_then(fixed);
+        // Where there is no round, only nodes outside have what comes before and after the rounds.
+        let outside = self.outside(&(Arc::clone(&name), at));
         let value = match at {
             At::Scalar => here(At::Scalar),
-            At::After => here(At::After).or_else(|| round(Position::Count(sequence, 0))),
+            At::After => outside
+                .and_then(|site| fixed(&site))
+                .or_else(|| here(At::After))
+                .or_else(|| round(Position::Count(sequence, 0))),
+            At::First if outside.is_some() => outside.and_then(|site| fixed(&site)),
             At::Here | At::Next => round(Position::Running(0)),
             At::Across(_, offset) => round(Position::Running(offset)),
             At::First => round(Position::At(1)),
@@ -116,6 +122,17 @@ impl Compiler<'_, '_, '_> {
             self.findings.unbound(&name, term.span, self.pattern, names);
         }
         value
+    }
+
+    /// The field of a node outside the sequences that is that variable.
+    fn outside(&self, key: &Key) -> Option<Value> {
+        let of = |(node, slot): (&Node, &Slot)| {
+            node.terms().find_map(|(field, term)| match term {
+                Solved::Variable(own, offset) if own == key => Some(Value::Field(*slot, field, offset.checked_neg()?)),
+                _ => None,
+            })
+        };
+        self.pattern.nodes.iter().zip(&self.route.slots).find_map(of)
     }
 
     /// A value of the type that an operation takes.

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::codes;
-use crate::pattern::{At, Findings, Key, Node, Pattern, Scope, Solved, bad_index, condition_terms};
+use crate::pattern::{At, Findings, Key, Node, Pattern, Scope, Solved, bad_index, condition_terms, slips};
 use crate::planner::FUNCTIONAL_RELATIONS;
 use dyelog_datalog::ast::{Atom, Condition, Quantifier, Span, Spanned, Statement, Template, Term, Variable};
 use dyelog_diagnostic::{Diagnostic, Label};
@@ -386,7 +386,7 @@ impl<'t> Meanings<'t> {
                 finding.with_note(format!("the nodes of a round have `{name}` with the index of the next round alone"));
             finding = finding.with_hint("name it in a node of the round, too, with the index of that round");
         } else {
-            finding = finding.with_similar(name, of_rounds.chain(nodes));
+            finding = finding.with_similar(name, slips(name, of_rounds.chain(nodes)));
         }
         findings.list.push(finding);
     }

@@ -229,6 +229,7 @@ fn title(what: Irregularity) -> &'static str {
         Irregularity::Stray => "thread that moves to another task with no recognised request",
         Irregularity::WrongTrigger => "trigger with another label than the trace has",
         Irregularity::Barrier => "barrier that the model leaves out",
+        Irregularity::Wait => "wait for another visit that the model leaves out",
         Irregularity::Budget => "operation in which matching stopped early",
     }
 }
@@ -300,6 +301,18 @@ fn irregularity(what: Irregularity, toeg: &Toeg, names: &TraceNames, node: NodeI
         )
         .with_note(
             "the model has a barrier only where one visit asked for all that meet, and the same visits meet each time",
+        ),
+        Irregularity::Wait => Diagnostic::warning(
+            codes::LOST_WAIT,
+            place,
+            format!("the wait at node `{label}` is not in the model"),
+        )
+        .with_note(
+            "the thread that it waits for ends in a visit that this one did not ask for, by what templates recognise",
+        )
+        .with_note("responses of the model are too short by that wait")
+        .with_hint(
+            "a template can say what it waits for: `awaitRequest`, `addBranch`, or `addBarrier` as in `ext/barrier.dl`",
         ),
         Irregularity::Budget => Diagnostic::warning(
             codes::BUDGET,

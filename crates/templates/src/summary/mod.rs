@@ -166,14 +166,11 @@ impl Summary {
                 let place = place_of(&mut self.tables, positions, node, phase);
                 visits.at(place).works(seconds);
             }
-            if flags & DELAYED != 0 {
-                match delay(toeg, outcome, node).filter(|_| timed) {
-                    Some(seconds) => visits.at(place_of(&mut self.tables, positions, node, phase)).pauses(seconds),
-                    None => self.submodel.entry_mut(index).untimed_delays += 1,
-                }
+            if flags & DELAYED != 0 && delay(toeg, outcome, node).is_none() {
+                self.submodel.entry_mut(index).untimed_delays += 1;
             }
-            if event.pause > 0.0 {
-                visits.at(place_of(&mut self.tables, positions, node, phase)).pauses(event.pause);
+            for seconds in pauses(toeg, outcome, node) {
+                visits.at(place_of(&mut self.tables, positions, node, phase)).pauses(seconds);
             }
             if timed && let Some(seconds) = on_the_way(toeg, outcome, node) {
                 let place = place_of(&mut self.tables, positions, node, phase);
@@ -370,6 +367,15 @@ fn delay(toeg: &Toeg, outcome: &Outcome, node: NodeId) -> Option<f64> {
     let counted = [before.cpu, before.pause].into_iter().filter(|seconds| *seconds > 0.0).sum::<f64>();
     let seconds = toeg.event(node).time - before.time - counted;
     (!seconds.is_nan()).then(|| seconds.max(0.0))
+}
+
+/// The times of a node in which its visit does not work: the delay that a template states up to it, where times tell how long that is, and
+/// what it pauses by its own account.
+pub(super) fn pauses(toeg: &Toeg, outcome: &Outcome, node: NodeId) -> impl Iterator<Item = f64> {
+    let stated = outcome.flags[node as usize] & DELAYED != 0;
+    let stated = if stated { delay(toeg, outcome, node) } else { None };
+    let own = toeg.event(node).pause;
+    stated.into_iter().chain((own > 0.0).then_some(own))
 }
 
 /// Network latency of a synchronous call, both ways, at the node at which its caller goes on: from there to the node
