@@ -46,4 +46,5 @@ pub use load::{Load, LoadReason};
 pub use origins::{ActivityOrigin, EntryOrigin, Origins, ScenarioOrigin, TaskOrigin};
 pub use servers::{Discipline, Form, Host, Joint, LoadTraces, OwnTime, Traced};
 pub use starter::{starter, starter_from_model};
+pub use stationarity::series;
 pub use unused::check as unknown_names;

@@ -2,15 +2,16 @@
 //!
 //! Where operations began is kept in up to 64 cells of time, with their response times. Sums up to each border of cells, less what they would be on the
 //! mean, make a bridge that strays far from zero where the mean changes (cumulative sums). Its variance is taken from differences of neighbouring stretches of one to eight
-//! cells, which one change hardly moves, and which hold how responses depend on those before. A bridge that goes beyond [`FAR`] is a change of the rate. A change of
-//! responses goes beyond [`FARTHER`], and all stretches before it lie on one side of all after it, which one long busy period does not bring about. Of steady recordings
-//! less than two in a hundred are named (`tests/suite/stationarity.rs`). A change by less than [`MATTERS`] is left out.
+//! cells, which one change hardly moves, and which hold how responses depend on those before. A bridge that goes far enough is a change of the rate. A change of
+//! responses goes farther, and all stretches before it lie on one side of all after it, which one long busy period does not bring about. Of steady recordings
+//! less than two in a hundred are named (`tests/suite/stationarity.rs`). A change by less than a tenth is left out.
 //!
 //! The work of invocations shows a change that responses hide ([`work`]), and a rate may change with a sampler ([`sampler`]).
 //!
 //! What lies before and after a change is looked at in the same way. The longest part without a change is what models are made of.
 
 mod sampler;
+pub mod series;
 mod work;
 
 use std::ops::Range;
@@ -23,33 +24,10 @@ use crate::model::codes;
 use crate::model::load::{recorded_at_once, short};
 
 pub use sampler::OneFactor;
+use series::{Change, FEWEST_CELLS, MATTERS, mean_of, of_counts, of_means};
 
-/// A Brownian bridge goes so far from zero with a probability of 2 e^(-2 · 2.3²), 5 in 100,000. The rest is for the variance, which is estimated.
-const FAR: f64 = 2.3;
-
-/// Responses depend on those before, so that their bridge goes farther.
-const FARTHER: f64 = 3.0;
-
-/// Responses before and after a change are compared in stretches of the recording's length by so many.
-const STRETCHES: usize = 16;
-
-/// At least so many of them lie on each side.
-const SIDE: usize = 3;
-
-/// Stretches of which the variance is taken are of no more than one of so many cells.
-const WINDOWS: usize = 8;
-
-/// The median of the square of a standard normal variable.
-const MEDIAN: f64 = 0.455;
-
-/// Means that differ by a smaller part of that of all are alike.
-const MATTERS: f64 = 0.1;
-
-/// The fewest cells and operations of which changes can be told.
-const FEWEST: (usize, u64) = (12, 200);
-
-/// Each part has at least so many of the cells.
-const PART: usize = 2;
+/// The fewest operations of which changes can be told.
+const FEWEST: u64 = 200;
 
 /// A stretch of no more than one of so many cells is too short for a part.
 const SHORT: usize = 20;
@@ -74,15 +52,6 @@ const ALIKE: f64 = 0.9;
 
 /// A part with so many times the operations of the longest is taken where a sampler may have left out those of the longest.
 const FULLER: f64 = 1.5;
-
-/// A change of a mean at a border between cells.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Change {
-    /// How many cells come before.
-    at: usize,
-    before: f64,
-    after: f64,
-}
 
 /// What changes within the recording of a scenario; `rates` is what all of its scenarios have in common.
 pub fn finding(scenario: &str, total: &ScenarioTotal, rates: Option<&OneFactor>) -> Option<Diagnostic> {
@@ -249,7 +218,7 @@ fn fuller(sub: &SubModel, parts: impl Iterator<Item = Range<i64>>, given: Range<
 /// Adds where rates or response times change, with the length of the cells in which the border lies: first of all of them, then of what lies
 /// before and after.
 fn add_borders(cells: &[Stretch], shift: u32, borders: &mut Vec<(i64, i64)>) {
-    if cells.len() < FEWEST.0 {
+    if cells.len() < FEWEST_CELLS {
         return;
     }
     let by_rate = || {
@@ -267,7 +236,7 @@ fn add_borders(cells: &[Stretch], shift: u32, borders: &mut Vec<(i64, i64)>) {
 
 /// Whether there are enough operations of one recording.
 fn can_tell(total: &ScenarioTotal) -> bool {
-    total.starts.cells().len() >= FEWEST.0 && total.operations >= FEWEST.1 && recorded_at_once(total)
+    total.starts.cells().len() >= FEWEST_CELLS && total.operations >= FEWEST && recorded_at_once(total)
 }
 
 fn told(scenario: &str, total: &ScenarioTotal, rates: Option<&OneFactor>) -> Option<Diagnostic> {
@@ -321,80 +290,13 @@ fn told(scenario: &str, total: &ScenarioTotal, rates: Option<&OneFactor>) -> Opt
 fn response(cells: &[Stretch]) -> Option<Change> {
     let cells: Vec<(f64, f64)> =
         cells.iter().map(|cell| (cell.response.count as f64, cell.response.sum.as_f64())).collect();
-    change(&cells, FARTHER, &[2, 4, 8]).filter(|change| is_divided(&cells, change.at))
-}
-
-/// The mean of cells; `None` where there are no values.
-fn mean_of(cells: &[(f64, f64)]) -> Option<(f64, f64)> {
-    let (count, sum) = cells.iter().fold((0.0, 0.0), |all, own| (all.0 + own.0, all.1 + own.1));
-    (count > 0.0).then(|| (count, sum / count))
-}
-
-/// Whether the means of all stretches before a border lie on one side of those of all after it.
-fn is_divided(cells: &[(f64, f64)], at: usize) -> bool {
-    let length = (cells.len() / STRETCHES).max(1);
-    let means = |own: Vec<(f64, f64)>| -> Vec<f64> {
-        own.chunks_exact(length).filter_map(mean_of).map(|(_, mean)| mean).collect()
-    };
-    let before = means(cells[..at].iter().rev().copied().collect());
-    let after = means(cells[at..].to_vec());
-    let least = |of: &[f64]| of.iter().copied().fold(f64::INFINITY, f64::min);
-    let most = |of: &[f64]| of.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    before.len() >= SIDE && after.len() >= SIDE && (least(&before) > most(&after) || most(&before) < least(&after))
-}
-
-/// The variance of a value as sums over many of them see it: from neighbouring cells on the mean, and from neighbouring stretches of several by the
-/// median, since a change moves only some of these.
-fn variance(cells: &[(f64, f64)], lengths: &[usize]) -> f64 {
-    let squares = |cells: &[(f64, f64)], length: usize| -> Vec<f64> {
-        let pair = |both: &[(f64, f64)]| {
-            let (one, other) = (mean_of(&both[..length])?, mean_of(&both[length..])?);
-            Some((one.1 - other.1).powi(2) / (1.0 / one.0 + 1.0 / other.0))
-        };
-        cells.windows(2 * length).filter_map(pair).collect()
-    };
-    let filled: Vec<(f64, f64)> = cells.iter().copied().filter(|own| own.0 > 0.0).collect();
-    let near = squares(&filled, 1);
-    let mut variance = near.iter().sum::<f64>() / (near.len().max(1) as f64);
-    // Of pairs of long stretches so many hold one border that it would make their median.
-    let longest = (cells.len() / WINDOWS).max(2);
-    for length in lengths.iter().map(|length| (*length).min(longest)) {
-        let mut own = squares(cells, length);
-        if own.len() >= 8 {
-            own.sort_by(f64::total_cmp);
-            variance = variance.max(own[own.len() / 2] / MEDIAN);
-        }
-    }
-    variance
-}
-
-/// The change of the mean of values, of which each cell has so many with such a sum, where the bridge goes so far. Values that depend on those
-/// before have their variance from stretches of so many cells, too.
-fn change(cells: &[(f64, f64)], far: f64, lengths: &[usize]) -> Option<Change> {
-    let (count, mean) = mean_of(cells).filter(|_| cells.len() >= FEWEST.0)?;
-    let sum = count * mean;
-    let variance = variance(cells, lengths);
-    let (mut before, mut best) = ((0.0, 0.0), None);
-    for at in 1..cells.len() {
-        before = (before.0 + cells[at - 1].0, before.1 + cells[at - 1].1);
-        if at < PART || at + PART > cells.len() || before.0 <= 0.0 || before.0 >= count {
-            continue;
-        }
-        let strays = (before.1 - before.0 * mean).abs() / (variance * count).sqrt();
-        if best.is_none_or(|(far, _)| strays > far) {
-            let change = Change { at, before: before.1 / before.0, after: (sum - before.1) / (count - before.0) };
-            best = Some((strays, change));
-        }
-    }
-    let (strays, change) = best?;
-    let differs = (change.before - change.after).abs() > MATTERS * mean;
-    (strays > far && differs).then_some(change)
+    of_means(&cells)
 }
 
 /// How many times as much numbers of starts vary as those of independent arrivals; 1 where it is no more than by chance.
 pub fn dispersion(total: &ScenarioTotal) -> f64 {
     let cells = total.starts.cells();
-    if cells.len() < FEWEST.0 {
+    if cells.len() < FEWEST_CELLS {
         return 1.0;
     }
     let (index, deviation) = Grid::of(cells, total.starts.shift()).dispersion().unwrap_or((1.0, 0.0));
@@ -428,15 +330,20 @@ impl Grid {
     /// The change of the rate, in starts a second.
     fn rate(&self) -> Option<Change> {
         let cells: Vec<(f64, f64)> = self.counts.iter().map(|count| (1.0, *count)).collect();
-        let change = change(&cells, FAR, &[2])?;
-        Some(Change { at: change.at + 1, before: change.before / self.length, after: change.after / self.length })
+        let change = of_counts(&cells)?;
+        Some(Change {
+            at: change.at + 1,
+            before: change.before / self.length,
+            after: change.after / self.length,
+            ..change
+        })
     }
 
     /// The index of dispersion of counts, and the standard deviation of that of independent arrivals, for which it is 1.
     fn dispersion(&self) -> Option<(f64, f64)> {
         let count = self.counts.len() as f64;
         let mean = self.counts.iter().sum::<f64>() / count;
-        if count < FEWEST.0 as f64 || mean <= 0.0 {
+        if count < FEWEST_CELLS as f64 || mean <= 0.0 {
             return None;
         }
         let variance = self.counts.iter().map(|own| (own - mean).powi(2)).sum::<f64>() / (count - 1.0);
@@ -448,21 +355,5 @@ impl Grid {
         let (index, deviation) = self.dispersion()?;
         let mean = self.counts.iter().sum::<f64>() / self.counts.len() as f64;
         (mean >= 5.0 && index > BURSTS && index > 1.0 + 5.0 * deviation).then_some(index)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::change;
-
-    #[test]
-    fn a_step_is_found_where_it_is() {
-        let cells: Vec<(f64, f64)> =
-            (0..40).map(|cell| (50.0, 50.0 * if cell < 10 { 2.0 } else { 1.0 } + f64::from(cell * 7 % 5))).collect();
-        let found = change(&cells, 3.0, &[2, 4, 8]).expect("the mean halves");
-        assert_eq!(found.at, 10);
-        assert!((found.before - 2.04).abs() < 0.02 && (found.after - 1.04).abs() < 0.02);
-        let steady: Vec<(f64, f64)> = (0..40).map(|cell| (50.0, 50.0 + f64::from(cell * 7 % 5))).collect();
-        assert_eq!(change(&steady, 2.3, &[2]), None);
     }
 }

@@ -2,14 +2,47 @@
 
 use dyelog::lqn::Language;
 use dyelog::solve::{SolveOptions, solve};
+use dyelog_observe::change::{changes, parts as split};
 use dyelog_observe::model::{Options, PeriodModel, build};
 use dyelog_observe::period::Period as Observed;
 use dyelog_observe::system::System;
 use serde_json::{Value, json};
 
 use crate::answer::words;
-use crate::period::Period;
+use crate::period::{Period, written};
 use crate::store::{Store, StoreError, Which};
+
+/// The parts of a period in which observers reported, between moments at which a demand changes or a process appears or leaves; `None` where
+/// nothing was observed.
+///
+/// # Errors
+/// When the store cannot be read, or has more than can be read at once.
+pub fn parts(store: &Store, period: Period, system: &System) -> Result<Option<Value>, StoreError> {
+    let signed = |time: u64| i64::try_from(time).unwrap_or(i64::MAX);
+    let (from, to) = (signed(period.from), signed(period.to));
+    let observations = store.observations(&Which::default(), from, to)?;
+    if observations.is_empty() {
+        return Ok(None);
+    }
+    let observed = Observed::of(&observations, from, to);
+    let cores = |host: &str| f64::from(system.cores(host).unwrap_or(1));
+    let found = changes(&observed, &cores);
+    let date = |time: i64| written(u64::try_from(time).unwrap_or(0));
+    let change =
+        |own: &dyelog_observe::change::Change| json!({ "at": date(own.at), "what": [own.finding(&observed).message] });
+    let part = |own: &Observed| {
+        json!({
+            "from": date(own.from),
+            "to": date(own.to),
+            "seconds": own.seconds().round(),
+            "processes": own.processes.len(),
+        })
+    };
+    Ok(Some(json!({
+        "parts": split(&observed, &found).iter().map(part).collect::<Vec<_>>(),
+        "changes": found.iter().map(change).collect::<Vec<_>>(),
+    })))
+}
 
 /// What was made of a period, or why nothing was.
 pub type Made = Result<PeriodModel, String>;

@@ -147,6 +147,10 @@ fn traces() -> Vec<Path> {
             }),
         ),
         (
+            "/v1/period/parts",
+            json!({ "get": of_period("The parts of a period between changes: of rates, responses, work, calls, demands, and of processes that appear or leave.", ("The parts.", content("Parts")), &[400, 401, 404, 503]) }),
+        ),
+        (
             "/v1/period/recorded",
             json!({ "get": of_period("The sub-model of a period with what metrics tell: rates, and how busy processors were.", ("What was recorded.", content("Recorded")), &[400, 401, 404, 503]) }),
         ),
@@ -299,6 +303,12 @@ fn schemas() -> Value {
         "Intervals": object(json!({ "intervals": list(object(json!({
             "start": { "type": "string", "format": "date-time" }, "seconds": count, "spans": count, "bytes": count,
         }))) })),
+        // Of traces, and of observers, where there is any.
+        "Parts": object(json!({ "traces": perhaps(of("Split")), "observed": perhaps(of("Split")) })),
+        "Split": object(json!({
+            "parts": list(object(json!({ "from": text, "to": text, "seconds": number }))),
+            "changes": list(object(json!({ "at": text, "what": list(text.clone()) }))),
+        })),
         "Recorded": object(json!({ "submodel": text, "utilisation": text, "unknown": perhaps(text.clone()) })),
         "SubModel": any("A saved sub-model, which every command of dyelog reads."),
         "Solution": any("As `dyelog solve --format json` prints it."),

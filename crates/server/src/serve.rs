@@ -4,12 +4,12 @@ use std::io::Cursor;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Router;
 use axum::extract::Request;
 use axum::http::StatusCode;
 use axum::http::header::AUTHORIZATION;
 use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse as _, Response};
-use axum::{Router, middleware};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
@@ -24,7 +24,7 @@ use crate::receive::Receivers;
 use crate::receive::body::Budget;
 use crate::service::Service;
 use crate::services::Desk;
-use crate::{services, web};
+use crate::{services, sites, web};
 
 /// How many connections are open at a time.
 const CONNECTIONS: usize = 1024;
@@ -70,11 +70,21 @@ pub fn routes(service: &Arc<Service>, access: &Arc<Access>) -> Router {
     let read = guarded(reading.merge(services::reporting(desk.clone())), Act::Read);
     let administration = web::administration(desk.clone());
     let admin = guarded(administration.merge(services::management(desk)), Act::Admin);
-    put.merge(read).merge(admin).merge(web::open(Arc::clone(service))).layer(middleware::from_fn(no_sniffing))
+    let is_closed = access.is_closed();
+    let all = put.merge(read).merge(admin).merge(web::open(Arc::clone(service)));
+    let all = all.layer(from_fn(move |request: Request, next: Next| async move {
+        match sites::refused(&request, is_closed) {
+            None => next.run(request).await,
+            Some((status, why)) => (status, why).into_response(),
+        }
+    }));
+    all.layer(from_fn(no_sniffing))
 }
 
 async fn guard(access: &Access, act: Act, request: Request, next: Next) -> Response {
-    let given = request.headers().get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+    let mut given = request.headers().get_all(AUTHORIZATION).iter();
+    // Of two, a proxy in front of the server may have looked at the other one.
+    let given = given.next().filter(|_| given.next().is_none()).and_then(|value| value.to_str().ok());
     if access.allows(act, given) {
         return next.run(request).await;
     }

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::{FromRequestParts, Query, Request, State};
 use axum::http::StatusCode;
@@ -19,6 +20,7 @@ use crate::answer::Answer;
 use crate::observed;
 use crate::openapi;
 use crate::page;
+use crate::parts;
 use crate::period::{self, Period};
 use crate::receive::{Refusal, plain};
 use crate::recorded::Recorded;
@@ -26,6 +28,9 @@ use crate::service::{Service, wall_clock};
 use crate::services::messages::{Report, Stored};
 use crate::services::{self, Desk, text};
 use crate::store::{Store, StoreError};
+
+/// How long a question waits for others.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Routes that need no token.
 pub fn open(service: Arc<Service>) -> Router {
@@ -38,6 +43,7 @@ pub fn reading(service: Arc<Service>) -> Router {
         .route("/metrics", get(metrics))
         .route("/v1/intervals", get(intervals))
         .route("/v1/period", get(submodel))
+        .route("/v1/period/parts", get(parts))
         .route("/v1/period/recorded", get(recorded))
         .route("/v1/period/exemplars", get(exemplars))
         .route("/v1/period/model", get(model))
@@ -114,8 +120,16 @@ pub(crate) async fn ask<T: Send + 'static>(
     service: &Service,
     question: impl FnOnce(&mut Store) -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, Failed> {
+    let turn = service.turn_to_ask();
+    let busy = || Failed(StatusCode::SERVICE_UNAVAILABLE, "too many questions are in work".to_owned());
+    let turn = tokio::time::timeout(PATIENCE, turn).await.ok().flatten().ok_or_else(busy)?;
     let store = service.store();
-    let asked = tokio::task::spawn_blocking(move || question(&mut store?)).await;
+    let asked = tokio::task::spawn_blocking(move || {
+        // Whoever asked may have gone away: the question is in work all the same.
+        let _turn = turn;
+        question(&mut store?)
+    });
+    let asked = asked.await;
     let failed = |_| Failed(StatusCode::INTERNAL_SERVER_ERROR, "the question failed".to_owned());
     Ok(asked.map_err(failed)??)
 }
@@ -207,6 +221,13 @@ async fn submodel(State(service): State<Arc<Service>>, Asking(asked): Asking<Ask
         Some(text) => Ok(([(CONTENT_TYPE, "application/json")], text).into_response()),
         None => Err(nothing()),
     }
+}
+
+async fn parts(State(service): State<Arc<Service>>, Asking(asked): Asking<Asked>) -> Result<Response, Failed> {
+    let period = asked.period()?;
+    let system = service.system().clone();
+    let found = ask(&service, move |store| parts::json(store, period, &system)).await?;
+    Ok(Json(found.ok_or_else(nothing)?).into_response())
 }
 
 async fn recorded(State(service): State<Arc<Service>>, Asking(asked): Asking<Asked>) -> Result<Response, Failed> {

@@ -36,10 +36,14 @@ pub struct Working {
     pub retention: Nanos,
 }
 
+const SECOND: Nanos = 1_000_000_000;
+/// How long nothing must have come of a trace that is complete, unless told otherwise. SDKs send what they have every five seconds: the spans of
+/// what an operation called may come so much later than its own.
+pub const GRACE: Nanos = 6 * SECOND;
+
 impl Default for Working {
     fn default() -> Self {
-        const SECOND: u64 = 1_000_000_000;
-        let gathering = Gathering { grace: 2 * SECOND, limit: 30 * SECOND, most_bytes: 88 << 20 };
+        let gathering = Gathering { grace: GRACE, limit: 30 * SECOND, most_bytes: 88 << 20 };
         Self {
             gathering,
             folding: Folding::default(),

@@ -7,7 +7,8 @@
 
 use std::collections::BTreeMap;
 
-use super::{FARTHER, FEWEST, MATTERS, RARE, can_tell, change, is_divided, mean_of};
+use super::series::{MATTERS, mean_of, of_means};
+use super::{FEWEST, RARE, can_tell};
 use crate::diagnostic::quantity::time;
 use crate::diagnostic::{Diagnostic, Place};
 use crate::lqn::stays::{Rank, Stay};
@@ -177,8 +178,8 @@ impl Found {
                 *cell = (cell.0 + count, cell.1 + value);
             }
         }
-        let (count, mean) = mean_of(&wholes).filter(|(count, _)| *count >= FEWEST.1 as f64)?;
-        let own = change(&shares, FARTHER, &[2, 4, 8]).filter(|change| is_divided(&shares, change.at))?;
+        let (count, mean) = mean_of(&wholes).filter(|(count, _)| *count >= FEWEST as f64)?;
+        let own = of_means(&shares)?;
         let (before, after) = (mean_of(&wholes[..own.at])?.1, mean_of(&wholes[own.at..])?.1);
         let makes = (own.after - own.before).abs() * count;
         let grows = (after - before) * (own.after - own.before) > 0.0;

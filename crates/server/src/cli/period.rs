@@ -4,8 +4,10 @@ use std::ffi::OsString;
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::str::FromStr;
 
 use clap::{Args, Subcommand};
+use dyelog::diagnostic::quantity::counted;
 use serde_json::Value;
 
 use super::place::{Ends, Place};
@@ -36,9 +38,31 @@ struct Which {
 struct Asked {
     #[command(flatten)]
     which: Which,
+    /// Takes one part of the period, by its number in `period parts`, or the longest
+    #[arg(long, value_name = "N|longest")]
+    part: Option<Part>,
     /// Arguments of the command of `dyelog`, after `--`
     #[arg(value_name = "ARGUMENTS", last = true)]
     arguments: Vec<OsString>,
+}
+
+/// Which part of a period.
+#[derive(Clone, Copy, Debug)]
+enum Part {
+    Number(usize),
+    Longest,
+}
+
+impl FromStr for Part {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "longest" {
+            return Ok(Self::Longest);
+        }
+        let number = text.parse().ok().filter(|number| *number > 0);
+        number.map(Self::Number).ok_or_else(|| "a number from 1 on, or `longest`".to_owned())
+    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -47,6 +71,17 @@ enum Question {
     List {
         #[command(flatten)]
         which: Which,
+        /// Prints JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// The parts of a period, between moments at which rates, responses, work, calls or demands change, or a process appears or leaves
+    Parts {
+        #[command(flatten)]
+        which: Which,
+        /// A TOML file: what the system's nodes have; of a server, its own is used
+        #[arg(long, value_name = "FILE")]
+        config: Option<PathBuf>,
         /// Prints JSON
         #[arg(long)]
         json: bool,
@@ -107,10 +142,17 @@ enum Question {
 pub fn run(arguments: &Arguments) -> Outcome {
     match &arguments.question {
         Question::List { which, json } => list(&which.place.intervals(which.ends())?, *json),
+        Question::Parts { which, config, json } => {
+            let found = which.place.parts(which.ends(), config.as_deref())?.ok_or(NOTHING)?;
+            print(if *json { format!("{found:#}\n") } else { parts_text(&found) })
+        }
         Question::Export(which) => print(which.submodel()?),
         Question::Reports(which) => print(which.place.reports(which.ends())?.ok_or(UNOBSERVED)?),
-        Question::Exemplars(which) => print(which.exemplars()?),
-        Question::Explain(asked) => commands::run("explain", &[asked.which.exemplars()?], "", &asked.arguments),
+        Question::Exemplars(which) => print(exemplars(&which.place, which.ends())?),
+        Question::Explain(asked) => {
+            let ends = asked.ends()?;
+            commands::run("explain", &[exemplars(&asked.which.place, written(&ends))?], "", &asked.arguments)
+        }
         Question::Import { place, files } => {
             files.iter().try_for_each(|file| place.import(file)).map(|()| ExitCode::SUCCESS)
         }
@@ -124,7 +166,7 @@ pub fn run(arguments: &Arguments) -> Outcome {
         Question::Validate(asked) => asked.run("validate"),
         Question::Report(asked) => asked.run_metered("report", true),
         Question::Diff { asked, other_from, other_to } => {
-            let own = asked.which.submodel()?;
+            let own = asked.submodel()?;
             let other = asked.which.place.submodel([other_from.as_deref(), other_to.as_deref()])?;
             commands::run("diff", &[own, other.ok_or(NOTHING)?], "", &asked.arguments)
         }
@@ -141,34 +183,59 @@ impl Which {
         [self.from.as_deref(), self.to.as_deref()]
     }
 
-    fn exemplars(&self) -> Result<Vec<u8>, String> {
-        match self.place.exemplars(self.ends())?.ok_or(NOTHING)? {
-            none if none.is_empty() => {
-                Err("no trace of this period was kept: it was imported, or its traces are very large".to_owned())
-            }
-            kept => Ok(kept),
-        }
-    }
-
     fn submodel(&self) -> Result<String, String> {
         Ok(self.place.submodel(self.ends())?.ok_or(NOTHING)?)
     }
 }
 
+fn exemplars(place: &Place, ends: Ends<'_>) -> Result<Vec<u8>, String> {
+    match place.exemplars(ends)?.ok_or(NOTHING)? {
+        none if none.is_empty() => {
+            Err("no trace of this period was kept: it was imported, or its traces are very large".to_owned())
+        }
+        kept => Ok(kept),
+    }
+}
+
 impl Asked {
     fn run(&self, command: &str) -> Outcome {
-        commands::run(command, &[self.which.submodel()?], "", &self.arguments)
+        commands::run(command, &[self.submodel()?], "", &self.arguments)
+    }
+
+    fn submodel(&self) -> Result<String, String> {
+        let ends = self.ends()?;
+        Ok(self.which.place.submodel(written(&ends))?.ok_or(NOTHING)?)
+    }
+
+    /// The ends of the part that is meant.
+    fn ends(&self) -> Result<[Option<String>; 2], String> {
+        let Some(meant) = self.part else { return Ok(self.which.ends().map(|end| end.map(str::to_owned))) };
+        let found = self.which.place.parts(self.which.ends(), None)?.ok_or(NOTHING)?;
+        let parts = found["traces"]["parts"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let part = match meant {
+            Part::Number(number) => parts.get(number - 1),
+            // Of parts that are as long the last is the state in which the system was left.
+            Part::Longest => parts.iter().max_by_key(|part| part["seconds"].as_u64()),
+        };
+        let none = || format!("the period has {}: `period parts` lists them", counted(parts.len() as u64, "part"));
+        let part = part.ok_or_else(none)?;
+        Ok(["from", "to"].map(|end| part[end].as_str().map(str::to_owned)))
     }
 
     /// The same of a command that takes utilisation: with what metrics tell of the period.
     fn run_metered(&self, command: &str, needs_rates: bool) -> Outcome {
-        let recorded = self.which.place.recorded(self.which.ends())?.ok_or(NOTHING)?;
+        let ends = self.ends()?;
+        let recorded = self.which.place.recorded(written(&ends))?.ok_or(NOTHING)?;
         let is_told = self.arguments.iter().any(|word| word.to_string_lossy().starts_with("--sampling"));
         match recorded.unknown {
             Some(why) if needs_rates && !is_told => Err(why),
             _ => commands::run(command, &[recorded.submodel], &recorded.utilisation, &self.arguments),
         }
     }
+}
+
+fn written(ends: &[Option<String>; 2]) -> Ends<'_> {
+    [ends[0].as_deref(), ends[1].as_deref()]
 }
 
 fn print(text: impl AsRef<[u8]>) -> Outcome {
@@ -191,6 +258,38 @@ fn list(intervals: &Value, json: bool) -> Outcome {
         text.push_str(&format!("{start:<20}  {seconds:>8}  {spans:>10}  {bytes:>10}\n"));
     }
     print(text)
+}
+
+/// Parts for people: a line each, and what changes between them.
+fn parts_text(found: &Value) -> String {
+    let mut text = String::new();
+    for (key, title, what) in [("traces", "Traces", "operations"), ("observed", "Reports of observers", "processes")] {
+        let own = &found[key];
+        let list = |name: &str| own[name].as_array().map(Vec::as_slice).unwrap_or_default();
+        if own.is_null() {
+            continue;
+        }
+        text.push_str(&format!("{title}\n{:>4}  {:<20}  {:<20}  {:>8}  {what:>10}\n", "part", "from", "to", "seconds"));
+        let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        for (number, part) in list("parts").iter().enumerate() {
+            let (from, to) = (word(&part["from"]), word(&part["to"]));
+            let (seconds, count) = (part["seconds"].as_f64().unwrap_or_default(), part[what].to_string());
+            text.push_str(&format!("{:>4}  {from:<20}  {to:<20}  {seconds:>8}  {count:>10}\n", number + 1));
+        }
+        for change in list("changes") {
+            text.push_str(&format!("at {}\n", word(&change["at"])));
+            for words in change["what"].as_array().into_iter().flatten() {
+                text.push_str(&format!("  {}\n", word(words)));
+            }
+        }
+        if list("changes").is_empty() {
+            text.push_str("nothing changes\n");
+        }
+        if let Some(left_out) = own["left_out"].as_u64().filter(|count| *count > 0) {
+            text.push_str(&format!("{left_out} figures were not looked at: there are too many\n"));
+        }
+    }
+    text
 }
 
 fn delete(which: &Which) -> Outcome {

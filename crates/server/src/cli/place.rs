@@ -10,6 +10,7 @@ use dyelog_observe::json;
 use dyelog_server::client::{Asking, Client};
 use dyelog_server::config::Config;
 use dyelog_server::observed;
+use dyelog_server::parts;
 use dyelog_server::period::{Period, imported, intervals_json, is_reports};
 use dyelog_server::recorded::Recorded;
 use dyelog_server::service::wall_clock;
@@ -98,6 +99,20 @@ impl Place {
             None => {
                 let period = period(ends)?;
                 Ok(intervals_json(&self.open()?.intervals(period.from, period.to).map_err(self.failed())?))
+            }
+        }
+    }
+
+    /// The parts of a period, as a server answers.
+    pub fn parts(&self, ends: Ends<'_>, config: Option<&Path>) -> Result<Option<Value>, String> {
+        match self.server()? {
+            Some(client) => {
+                let text = self.ask(&client, &Method::GET, "/v1/period/parts", ends, "")?;
+                serde_json::from_str(&text).map(Some).map_err(|error| format!("{}: {error}", self.store))
+            }
+            None => {
+                let system = config.map_or_else(|| Ok(Config::default()), Config::read)?.system;
+                parts::json(&self.open()?, period(ends)?, &system).map_err(self.failed())
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use dyelog_server::serve;
 use dyelog_server::service::Service;
 use dyelog_server::store::Location;
 use dyelog_server::tls;
-use dyelog_server::worker::Working;
+use dyelog_server::worker::{GRACE, Working};
 use tokio::net::TcpListener;
 use tokio::runtime;
 use tokio::sync::watch;
@@ -50,8 +50,8 @@ pub struct Arguments {
     /// A TOML file: from where metrics are fetched, and what the system's nodes have
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Seconds without a new span after which a complete trace is folded
-    #[arg(long, value_name = "SECONDS", default_value_t = 2.0, value_parser = seconds)]
+    /// Seconds without a new span after which a complete trace is folded; SDKs send every five unless told otherwise
+    #[arg(long, value_name = "SECONDS", default_value_t = GRACE as f64 * 1e-9, value_parser = seconds)]
     grace: f64,
     /// How long a trace may take to become complete, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 30.0, value_parser = seconds)]
@@ -100,6 +100,9 @@ impl Arguments {
         }
         let Some(path) = &self.tokens else { return Ok(Access::default()) };
         let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+        if is_open_to_others(path) {
+            eprintln!("warning: other users of this machine can read the tokens: `chmod go= {}`", path.display());
+        }
         Access::parse(&text).map_err(|why| format!("{}: {why}", path.display()))
     }
 
@@ -107,6 +110,18 @@ impl Arguments {
         let files = self.tls_certificate.as_ref().zip(self.tls_key.as_ref());
         files.map(|(certificate, key)| tls::acceptor(certificate, key)).transpose()
     }
+}
+
+/// Whether others than the user may read a file.
+#[cfg(unix)]
+fn is_open_to_others(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    fs::metadata(path).is_ok_and(|file| file.permissions().mode() & 0o044 != 0)
+}
+
+#[cfg(not(unix))]
+fn is_open_to_others(_: &Path) -> bool {
+    false
 }
 
 /// Serves until it is interrupted or terminated.

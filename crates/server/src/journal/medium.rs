@@ -43,18 +43,31 @@ impl Folder {
     /// # Errors
     /// When it can be neither found nor made.
     pub fn new(path: &Path) -> io::Result<Self> {
-        fs::create_dir_all(path)?;
+        if !path.is_dir() {
+            make(path)?;
+            // What is acknowledged must not go with the name of the folder when the power fails.
+            let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+            sync_folder(parent.unwrap_or(Path::new(".")))?;
+        }
         Ok(Self(path.to_owned()))
     }
 
     fn file(&self, start: u64) -> PathBuf {
         self.0.join(format!("{start:020}.journal"))
     }
+}
 
-    /// Makes names of files last.
-    fn sync(&self) -> io::Result<()> {
-        if cfg!(unix) { File::open(&self.0)?.sync_all() } else { Ok(()) }
-    }
+/// Makes a folder that nobody else may look into: requests are there as they came.
+fn make(path: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.recursive(true).create(path)
+}
+
+/// Makes names of files last.
+fn sync_folder(path: &Path) -> io::Result<()> {
+    if cfg!(unix) { File::open(path)?.sync_all() } else { Ok(()) }
 }
 
 impl Medium for Folder {
@@ -74,9 +87,11 @@ impl Medium for Folder {
     fn open(&self, start: u64) -> io::Result<File> {
         let path = self.file(start);
         let new = !path.exists();
-        let file = OpenOptions::new().read(true).append(true).create(true).open(path)?;
-        if new {
-            self.sync()?;
+        let file = OpenOptions::new().read(true).append(true).create(true).open(&path)?;
+        if new && let Err(error) = sync_folder(&self.0) {
+            // One that is there the next time counts as one whose name is on disk.
+            fs::remove_file(&path)?;
+            return Err(error);
         }
         Ok(file)
     }

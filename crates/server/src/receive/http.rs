@@ -2,14 +2,14 @@
 
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
+use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, EXPECT};
 use axum::http::{HeaderMap, Request};
 use axum::response::Response;
 use bytes::Bytes;
 
 use super::answer::{self, Form};
 use super::body::{Budget, Share, unpacked};
-use super::{Receivers, Refusal, Taken, json};
+use super::{LARGEST, Receivers, Refusal, Taken, json};
 use crate::journal::Kind;
 
 pub async fn traces(State(receivers): State<Receivers>, request: Request<Body>) -> Response {
@@ -49,6 +49,10 @@ pub(crate) async fn plain(budget: &Budget, request: Request<Body>) -> Result<(By
     let (head, body) = request.into_parts();
     let gzip = is_gzip(&head.headers)?;
     let declared = text(&head.headers, CONTENT_LENGTH.as_str()).and_then(|length| length.parse().ok());
+    // Who asks first need not send what is not taken.
+    if head.headers.contains_key(EXPECT) && declared.is_some_and(|length: u64| length > LARGEST as u64) {
+        return Err(Refusal::TooLarge);
+    }
     let (bytes, share) = budget.read(body, declared).await?;
     if gzip { unpacked(bytes, share).await } else { Ok((bytes, share)) }
 }

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use dyelog_observe::observation::Observation;
 use dyelog_observe::system::System;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
 
 use crate::answer::Held;
 use crate::counts::Counts;
@@ -40,6 +40,9 @@ const PAUSE: Duration = Duration::from_millis(50);
 const RETRY: Duration = Duration::from_secs(1);
 /// How long deleting everything may take.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How many questions to the store are in work at a time.
+const QUESTIONS: usize = 4;
 
 /// Why a payload was not taken. The sender may try again later.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -152,6 +155,8 @@ pub struct Service {
     files: PathBuf,
     hours: Mutex<Hours>,
     system: OnceLock<System>,
+    /// Turns to ask the store: threads are left to those that bring something.
+    questions: Arc<Semaphore>,
     /// Held for as long as the store is in use.
     _lock: File,
 }
@@ -225,6 +230,7 @@ impl Service {
             files: files.to_owned(),
             hours: Mutex::default(),
             system: OnceLock::new(),
+            questions: Arc::new(Semaphore::new(QUESTIONS)),
             _lock: lock,
         }))
     }
@@ -357,6 +363,11 @@ impl Service {
     /// What was made of whole hours.
     pub(crate) fn hours(&self) -> MutexGuard<'_, Hours> {
         self.hours.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for a turn to ask the store; `None` once there are none any more.
+    pub(crate) async fn turn_to_ask(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.questions).acquire_owned().await.ok()
     }
 
     /// Opens the store to read from it.

@@ -132,9 +132,14 @@ fn follow_until_stopped<M: Medium>(
 /// Finds out what the store has, where it may have taken a checkpoint or not: what came later is in the journal.
 fn settle<M: Medium>(worker: &mut Worker<M>, store: &Store, shared: &Shared, error: &WorkerError) {
     shared.status().fault = Some(error.to_string());
-    while worker.take_up(store).is_err() && !shared.stopping.load(Ordering::Acquire) {
+    while worker.take_up(store).is_err() {
+        if shared.stopping.load(Ordering::Acquire) {
+            return;
+        }
         thread::sleep(RETRY);
     }
+    // Where the store took it, nothing is left to write that would tell that all is well: what comes would be refused for good.
+    shared.status().fault = None;
 }
 
 /// Uses up all that was received, and deletes what came of it.

@@ -269,6 +269,14 @@ impl Store {
         rows::merged(&*self.database, from, to)
     }
 
+    /// Gives the intervals that reach into a period in the order of time, each with its sub-model.
+    ///
+    /// # Errors
+    /// When the store cannot be read, or what it holds cannot.
+    pub fn each_interval(&self, from: u64, to: u64, take: impl FnMut(Interval, &SubModel)) -> Result<(), StoreError> {
+        rows::each(&*self.database, from, to, take)
+    }
+
     /// Traces that bear witness of the sub-model of a period, as a request of OTLP; `None` where nothing is there. Sub-models that were
     /// imported have none.
     ///

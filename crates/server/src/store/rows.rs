@@ -33,8 +33,8 @@ pub const LEVELS: [Level; 5] = [
 /// How long nothing must have come to an interval before its parts become one.
 const QUIET: u64 = 30 * SECOND;
 
-/// How many intervals are merged in one transaction.
-const AT_ONCE: u32 = 16;
+/// How many intervals are merged in one transaction. Whoever puts something waits for it.
+const AT_ONCE: u32 = 1;
 
 /// An interval that has anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,6 +97,44 @@ pub fn merged(database: &dyn Database, from: u64, to: u64) -> Result<Option<(Sub
     let mut sum: Option<(SubModel, String)> = None;
     database.each(&sql, &[from.into(), to.into()], &mut |row| add(&mut sum, row.bytes(0)?))?;
     Ok(sum)
+}
+
+/// Gives the intervals that reach into a period, each with the merge of its parts.
+pub fn each(
+    database: &dyn Database,
+    from: u64,
+    to: u64,
+    mut take: impl FnMut(Interval, &SubModel),
+) -> Result<(), StoreError> {
+    let sql =
+        format!("SELECT start, length, spans, content FROM intervals WHERE {} ORDER BY start, length, id", within());
+    let (from, to) = bounds(from, to);
+    let mut last: Option<(Interval, Option<(SubModel, String)>)> = None;
+    let mut give = |own: Option<(Interval, Option<(SubModel, String)>)>| {
+        if let Some((interval, Some((submodel, _)))) = own {
+            take(interval, &submodel);
+        }
+    };
+    database.each(&sql, &[from.into(), to.into()], &mut |row| {
+        let (start, length, spans) = (row.unsigned(0)?, row.unsigned(1)?, row.unsigned(2)?);
+        let content = row.bytes(3)?;
+        let bytes = content.len() as u64;
+        match &mut last {
+            Some((own, sum)) if (own.start, own.length) == (start, length) => {
+                own.spans = own.spans.saturating_add(spans);
+                own.bytes = own.bytes.saturating_add(bytes);
+                add(sum, content)
+            }
+            _ => {
+                let mut sum = None;
+                add(&mut sum, content)?;
+                give(last.replace((Interval { start, length, spans, bytes }, sum)));
+                Ok(())
+            }
+        }
+    })?;
+    give(last);
+    Ok(())
 }
 
 fn add(sum: &mut Option<(SubModel, String)>, content: &[u8]) -> Result<(), StoreError> {

@@ -1,5 +1,7 @@
 //! The store in a file: SQLite, built in.
 
+use std::fs::OpenOptions;
+use std::io;
 use std::path::Path;
 use std::time::Duration;
 
@@ -18,6 +20,7 @@ pub struct Sqlite(Connection);
 impl Sqlite {
     /// Opens a file to write to, or makes one.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
+        private(path)?;
         let own = Self::with(Connection::open(path)?)?;
         own.0.pragma_update(None, "journal_mode", "WAL")?;
         own.0.pragma_update(None, "synchronous", "FULL")?;
@@ -33,6 +36,20 @@ impl Sqlite {
     fn with(connection: Connection) -> Result<Self, StoreError> {
         connection.busy_timeout(PATIENCE)?;
         Ok(Self(connection))
+    }
+}
+
+/// Makes the file where it is not there, for this user alone: traces are kept in it. What SQLite makes beside it is as private.
+fn private(path: &Path) -> Result<(), StoreError> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    match options.open(path) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+            Err(StoreError::Damaged(format!("the file cannot be made: {error}")))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -13,8 +13,8 @@ use super::{Level, StoreError};
 /// Rows that are kept for one question at most: beyond it, neighbours are merged as they are read.
 pub const MOST_ROWS: usize = 1 << 14;
 
-/// How many rows are made in one transaction.
-const AT_ONCE: u32 = 256;
+/// How many rows are made in one transaction. Whoever puts something waits for it.
+const AT_ONCE: u32 = 32;
 /// Times that are closer than this are one range, nanoseconds: no interval is so short.
 const CLOSE: i64 = 1_000_000;
 /// How far a merged row reaches beyond the longest stretch at most, as its observations may.

@@ -8,9 +8,10 @@ pub const BYTES: usize = 4096;
 /// How many stays are kept of an entry, whatever they take: with fewer, nothing tells how many servers worked.
 const FEWEST: usize = 32;
 
-/// How hard to press what is written often, and what is kept for years.
+/// How hard to press what is written often.
 const QUICK: i32 = 3;
-const HARD: i32 = 19;
+/// How hard to press what is kept for years, by how many bytes it has at most: the store is not written otherwise for as long as that takes.
+const HARD: [(usize, i32); 3] = [(128 << 10, 19), (1 << 20, 15), (usize::MAX, 9)];
 
 /// What the store keeps of a sub-model that is not past yet: all of it.
 pub fn packed(submodel: &SubModel, merge: &str) -> Vec<u8> {
@@ -19,6 +20,13 @@ pub fn packed(submodel: &SubModel, merge: &str) -> Vec<u8> {
 
 fn pressed(submodel: &SubModel, merge: &str, how: i32) -> Vec<u8> {
     zstd::encode_all(&*dense(&saved::write(submodel, merge)), how).expect("memory takes all")
+}
+
+/// The same for years.
+fn pressed_hard(submodel: &SubModel, merge: &str) -> Vec<u8> {
+    let text = dense(&saved::write(submodel, merge));
+    let how = HARD.iter().find(|(most, _)| text.len() <= *most).map_or(QUICK, |(_, how)| *how);
+    zstd::encode_all(&*text, how).expect("memory takes all")
 }
 
 /// JSON without the spaces between its words.
@@ -38,20 +46,20 @@ fn dense(text: &str) -> Vec<u8> {
 pub fn thinned(submodel: &mut SubModel, merge: &str, most: usize) -> Vec<u8> {
     let bytes = BYTES * submodel.scenarios.len().max(1);
     keep(submodel, most);
-    let whole = pressed(submodel, merge, HARD);
-    if whole.len() <= bytes {
-        return whole;
+    let whole = pressed(submodel, merge, QUICK).len();
+    let mut stays = submodel.entries().iter().map(|entry| entry.stays.kept().len()).max().unwrap_or_default();
+    if whole > bytes {
+        let mut without = submodel.clone();
+        keep(&mut without, 0);
+        // Stays take about the same each, whatever way they are pressed.
+        let (quick, hard) = (pressed(&without, merge, QUICK).len(), pressed_hard(&without, merge).len());
+        let room = bytes.saturating_sub(hard) as f64;
+        let taken = whole.saturating_sub(quick).max(1) as f64 * hard as f64 / quick.max(1) as f64;
+        stays = ((stays as f64 * room / taken) as usize).clamp(FEWEST, stays.max(FEWEST));
     }
-    let mut without = submodel.clone();
-    keep(&mut without, 0);
-    let least = pressed(&without, merge, HARD).len();
-    // Stays take about the same each.
-    let longest = submodel.entries().iter().map(|entry| entry.stays.kept().len()).max().unwrap_or_default();
-    let share = bytes.saturating_sub(least) as f64 / (whole.len() - least.min(whole.len() - 1)) as f64;
-    let mut stays = ((longest as f64 * share) as usize).max(FEWEST);
     loop {
         keep(submodel, stays);
-        let content = pressed(submodel, merge, HARD);
+        let content = pressed_hard(submodel, merge);
         if content.len() <= bytes || stays <= FEWEST {
             return content;
         }

@@ -1,6 +1,9 @@
 //! Whatever way spans come in, and wherever the server dies on the way: each counts once.
 
+use std::collections::BTreeMap;
+
 use dyelog::lqn::saved;
+use dyelog::lqn::submodel::SubModel;
 use dyelog_server::journal::medium::{Handle as _, Medium as _, Memory};
 use dyelog_server::journal::{Journal, Kind, Record};
 use dyelog_server::store::Store;
@@ -114,16 +117,59 @@ proptest! {
 
     #[test]
     fn the_model_is_that_of_the_same_spans_in_a_file(
-        spans in traces().prop_shuffle(), lost in prop_oneof![2 => Just(0_usize), 1 => 1..3_usize], steps in proptest::collection::vec(step(), 1..60)
+        spans in traces().prop_shuffle(), missing in missing(), steps in proptest::collection::vec(step(), 1..60)
     ) {
-        law(Server::new(), &spans, lost, steps)?;
+        law(Server::new(), &spans, missing, steps)?;
     }
 }
 
+/// How many spans never come, and how many come an hour late.
+fn missing() -> impl Strategy<Value = (usize, usize)> {
+    let some = || prop_oneof![2 => Just(0_usize), 2 => 1..6_usize];
+    (some(), some())
+}
+
+/// The model of spans in files, one for each interval and each time that they came at: what is known of an interval is what its own spans tell.
+fn of_files(came: &[&[Recorded]]) -> String {
+    let mut starts: BTreeMap<Vec<u8>, u64> = BTreeMap::new();
+    let mut sum: Option<(SubModel, String)> = None;
+    for spans in came {
+        let mut own: BTreeMap<Vec<u8>, (bool, u64)> = BTreeMap::new();
+        for (_, span) in *spans {
+            let root = span.parent_span_id.is_empty();
+            let start = (!root, span.start_time_unix_nano);
+            let known = own.entry(span.trace_id.clone()).or_insert(start);
+            *known = start.min(*known);
+        }
+        for (trace, (_, start)) in own {
+            starts.entry(trace).or_insert(start - start % (10 * SECOND));
+        }
+        let mut intervals: BTreeMap<u64, Vec<Recorded>> = BTreeMap::new();
+        for recorded in *spans {
+            intervals.entry(starts[&recorded.1.trace_id]).or_default().push(recorded.clone());
+        }
+        for spans in intervals.values() {
+            let (submodel, merge) = saved::parse(&"test".into(), &of_file(spans)).expect("it was just made");
+            match &mut sum {
+                None => sum = Some((submodel, merge)),
+                Some((own, _)) => own.merge(&submodel),
+            }
+        }
+    }
+    let (submodel, merge) = sum.expect("there are spans");
+    saved::write(&submodel, &merge)
+}
+
 /// Whatever happens to a server, its model is that of the same spans in a file.
-fn law(mut server: Server, spans: &[Recorded], lost: usize, steps: Vec<Step>) -> Result<(), TestCaseError> {
+fn law(
+    mut server: Server,
+    spans: &[Recorded],
+    (lost, late): (usize, usize),
+    steps: Vec<Step>,
+) -> Result<(), TestCaseError> {
     let delivered = &spans[lost.min(spans.len() - 1)..];
-    let mut left = delivered;
+    let (in_time, late) = delivered.split_at(delivered.len() - late.min(delivered.len() - 1));
+    let mut left = in_time;
     let mut sent = 0;
     for step in steps {
         // All of it is within the grace.
@@ -148,11 +194,21 @@ fn law(mut server: Server, spans: &[Recorded], lost: usize, steps: Vec<Step>) ->
     server.receive(request(left));
     sent += left.len() as u64;
     server.finish();
+    if !late.is_empty() {
+        server.now += 3600 * SECOND;
+        server.receive(request(late));
+        // And once more: that changes nothing.
+        server.receive(request(late));
+        sent += 2 * late.len() as u64;
+        server.finish();
+    }
     let counts = server.worker.counts();
     prop_assert_eq!((counts.received, counts.folded, counts.open), (sent, delivered.len() as u64, 0));
-    // The other half of a call, where it is missing, is guessed from the traces that are folded together.
-    if delivered.len() == spans.len() {
-        prop_assert_eq!(server.period(0, u64::MAX).unwrap(), of_file(delivered));
+    let period = server.period(0, u64::MAX).expect("it has spans");
+    prop_assert_eq!(&period, &of_files(&[in_time, late]));
+    // What is missing is guessed from what lies in the same interval; where nothing is, all intervals together come to the same.
+    if delivered.len() == spans.len() && late.is_empty() {
+        prop_assert_eq!(period, of_file(delivered));
     }
     server.die(b"");
     prop_assert_eq!(server.worker.counts(), counts);
@@ -162,8 +218,25 @@ fn law(mut server: Server, spans: &[Recorded], lost: usize, steps: Vec<Step>) ->
 /// The same law of stores elsewhere.
 pub fn it_holds_in(homes: impl Fn() -> Home, cases: u32) {
     let mut runner = TestRunner::new(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(cases) });
-    let cases = (traces().prop_shuffle(), 0..3_usize, proptest::collection::vec(step(), 1..60));
-    runner.run(&cases, |(spans, lost, steps)| law(Server::at(homes()), &spans, lost, steps)).unwrap();
+    let cases = (traces().prop_shuffle(), missing(), proptest::collection::vec(step(), 1..60));
+    runner.run(&cases, |(spans, missing, steps)| law(Server::at(homes()), &spans, missing, steps)).unwrap();
+}
+
+/// SDKs send what they have every five seconds, each process at a time of its own: what it called may come so much after an operation.
+#[test]
+fn spans_of_another_process_come_five_seconds_later() {
+    let mut server = Server::new();
+    let spans: Vec<Recorded> = (0..20).flat_map(|number| trace(number, BEGIN + number * SECOND / 4, &[3, 5])).collect();
+    let (first, later): (Vec<_>, Vec<_>) = spans.iter().cloned().partition(|(service, _)| *service == "shop");
+    server.receive(request(&first));
+    for _ in 0..10 {
+        server.now += SECOND / 2;
+        server.work();
+        server.checkpoint();
+    }
+    server.receive(request(&later));
+    server.finish();
+    assert_eq!(server.period(0, u64::MAX).expect("it has spans"), of_file(&spans));
 }
 
 #[test]

@@ -4,13 +4,16 @@
 #[expect(dead_code, reason = "reports are probed by scripts, too")]
 mod browser;
 mod conservation;
+mod cut;
 mod elsewhere;
 mod faults;
 mod home;
+mod hostile;
 mod killed;
 mod metrics;
 mod observers;
 mod page;
+mod parts;
 mod period;
 mod postgres;
 mod power;

@@ -43,6 +43,11 @@ fn intervals_are_listed_exported_imported_and_deleted() {
     let list = text(&period(&path, &["list", "--from", "2023-11-14T22:13:30Z"]));
     let starts: Vec<&str> = list.lines().skip(1).filter_map(|line| line.split_whitespace().next()).collect();
     assert_eq!(starts, ["2023-11-14T22:13:30Z", "2023-11-14T22:13:40Z"]);
+    let parts = text(&period(&path, &["parts"]));
+    assert!(
+        parts.contains("\n   1  2023-11-14T22:13:20Z  2023-11-14T22:13:50Z        30           3\nnothing changes\n"),
+        "{parts}"
+    );
     let json = text(&period(&path, &["list", "--json", "--to", "1700000001"]));
     assert!(json.contains("\"start\": \"2023-11-14T22:13:20Z\"") && json.contains("\"seconds\": 10"), "{json}");
     let whole = text(&period(&path, &["export"]));
@@ -98,6 +103,11 @@ fn commands_of_dyelog_get_the_sub_model_of_the_period() {
     let solved = run("solve", &["--to", "1700000010", "--", "--format", "json"]);
     assert_eq!(solved.status.code(), Some(3));
     assert_eq!(String::from_utf8_lossy(&solved.stdout), format!("solve\n{}--format\njson\n", of(0)));
+    // Of a period without a change, the longest part is all of it.
+    let part = run("solve", &["--to", "1700000010", "--part", "longest"]);
+    assert_eq!(String::from_utf8_lossy(&part.stdout), format!("solve\n{}", of(0)));
+    let second = run("solve", &["--part", "2"]);
+    assert!(String::from_utf8_lossy(&second.stderr).contains("the period has 1 part:"));
     let differ = ["--to", "1700000010", "--other-from", "1700000010", "--other-to", "1700000020"];
     assert_eq!(String::from_utf8_lossy(&run("diff", &differ).stdout), format!("diff\n{}{}", of(0), of(1)));
 }

@@ -7,13 +7,15 @@ use axum::body::Body;
 use axum::http::{Request, StatusCode};
 use dyelog_observe::json;
 use dyelog_server::access::Access;
+use dyelog_server::assemble::Gathering;
 use dyelog_server::journal::medium::Memory;
 use dyelog_server::serve::routes;
 use dyelog_server::service::Service;
-use dyelog_server::store::{Location, Store, StoreError, Which};
+use dyelog_server::store::{Address, Location, Store, StoreError, Which};
 use dyelog_server::worker::Working;
 use tower::ServiceExt as _;
 
+use crate::cut::{Cut, Proxy};
 use crate::home::Home;
 use crate::support::{BEGIN, SECOND, of_file, request, trace};
 use crate::{conservation, store, stretches};
@@ -153,6 +155,91 @@ fn a_server_outlives_its_connections_and_counts_nothing_twice() {
     service.stop();
     let counts = home.open().progress().unwrap().counts;
     assert_eq!((counts.received, counts.folded, counts.open), (600, 600, 0));
+}
+
+#[test]
+#[ignore = "needs PostgreSQL: `.ci/postgres` starts one"]
+fn a_connection_that_breaks_while_a_transaction_ends_loses_nothing_and_counts_nothing_twice() {
+    let home = Home::postgres();
+    let Location::Postgres(direct) = &home.location else { panic!("it is in a file") };
+    // The first ones are those that make the tables.
+    let proxy = Proxy::before(direct.port, |number| match number % 6 {
+        _ if number < 12 => Cut::None,
+        2 => Cut::Before,
+        5 => Cut::After,
+        _ => Cut::None,
+    });
+    let location = Location::Postgres(Address { port: proxy.port, ..direct.clone() });
+    let gathering = Gathering { grace: SECOND / 10, ..Working::default().gathering };
+    let working = Working { checkpoint: SECOND / 20, gathering, ..Working::default() };
+    let files = home.folder.path().join("files");
+    let service = Service::start_on(&location, &files, Memory::default(), working).expect("it starts");
+    let spans: Vec<Vec<_>> = (0..60).map(|number| trace(number, BEGIN + number * SECOND, &[3, 4])).collect();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    runtime.block_on(async {
+        let app = routes(&service, &Arc::new(Access::default()));
+        let post = async |path: &str, kind: &str, body: Vec<u8>| {
+            let request = Request::builder().method("POST").uri(path).header("content-type", kind);
+            app.clone().oneshot(request.body(Body::from(body)).expect("a request")).await.expect("an answer").status()
+        };
+        for (number, own) in spans.iter().enumerate() {
+            while post("/v1/traces", "application/x-protobuf", request(own)).await != StatusCode::OK {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+            let report = json::write(&[stretches::observed(1, 10 * number as i64)]);
+            while !post("/services/put", "application/json", report.clone().into_bytes()).await.is_success() {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+            tokio::time::sleep(Duration::from_millis(60)).await;
+        }
+        let begun = std::time::Instant::now();
+        while service.status().counts.folded < 300 || service.fault().is_some() {
+            assert!(begun.elapsed() < Duration::from_secs(120), "{:?} {:?}", service.status(), service.fault());
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    });
+    service.stop();
+    let cut = proxy.cut.load(std::sync::atomic::Ordering::Relaxed);
+    assert!(cut >= 10, "{cut} connections were cut");
+    let store = home.open();
+    let counts = store.progress().expect("it is read").counts;
+    assert_eq!((counts.received, counts.folded, counts.duplicate, counts.open), (300, 300, 0, 0));
+    let (submodel, merge) = store.period(0, u64::MAX).expect("it is read").expect("it has spans");
+    assert_eq!(dyelog::lqn::saved::write(&submodel, &merge), of_file(&spans.concat()));
+    assert_eq!(store.observations(&Which::default(), i64::MIN, i64::MAX).expect("it is read").len(), 60);
+}
+
+#[test]
+#[ignore = "needs PostgreSQL: `.ci/postgres` starts one"]
+fn connections_are_encrypted_where_authorities_are_named() {
+    let home = Home::postgres();
+    let Location::Postgres(plain) = &home.location else { panic!("it is in a file") };
+    let trust = |name: &str| Some(std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/suite/tls").join(name));
+    let encrypted = Address { trust: trust("certificate.pem"), ..plain.clone() };
+    let store = Store::open_at(&Location::Postgres(encrypted.clone())).expect("it is the database's authority");
+    let of_us = format!(
+        "SELECT ssl FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) WHERE application_name = 'dyelog {}'",
+        plain.schema
+    );
+    assert_eq!(psql(&home, &of_us).trim(), "t");
+    drop(store);
+    // By a name that is not in the certificate; of authorities that are none; and of a server that speaks no TLS.
+    let refused = |address: Address| {
+        Store::read_at(&Location::Postgres(address)).err().map(|why| why.to_string()).expect("it is refused")
+    };
+    let other = refused(Address { host: "127.0.0.2".to_owned(), ..encrypted.clone() });
+    assert!(other.contains("no TLS") || other.contains("cannot be reached") || other.contains("broke"), "{other}");
+    let none = refused(Address { trust: trust("key.pem"), ..encrypted.clone() });
+    assert!(none.contains("has no certificate"), "{none}");
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("it is bound").port();
+    std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().expect("a client");
+        std::io::Write::write_all(&mut stream, b"N").expect("it is sent");
+        std::thread::sleep(Duration::from_secs(5));
+    });
+    let downgraded = refused(Address { port, ..encrypted });
+    assert!(downgraded.contains("does not speak TLS"), "{downgraded}");
 }
 
 #[test]

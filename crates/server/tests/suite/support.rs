@@ -47,10 +47,18 @@ pub fn trace(number: u64, start: u64, calls: &[u64]) -> Vec<Recorded> {
 /// Spans as a request.
 pub fn request(spans: &[Recorded]) -> Vec<u8> {
     let resource_spans = spans.iter().map(|(service, span)| {
-        let value = Some(AnyValue { value: Some(any_value::Value::StringValue((*service).to_owned())) });
-        let attribute = KeyValue { key: "service.name".to_owned(), value, ..KeyValue::default() };
+        let attribute = |key: &str, text: &str| {
+            let value = Some(AnyValue { value: Some(any_value::Value::StringValue(text.to_owned())) });
+            KeyValue { key: key.to_owned(), value, ..KeyValue::default() }
+        };
+        // `stock#2` is an instance of `stock`.
+        let (name, instance) = service.split_once('#').unwrap_or((*service, ""));
+        let mut attributes = vec![attribute("service.name", name)];
+        if !instance.is_empty() {
+            attributes.push(attribute("service.instance.id", instance));
+        }
         ResourceSpans {
-            resource: Some(Resource { attributes: vec![attribute], ..Resource::default() }),
+            resource: Some(Resource { attributes, ..Resource::default() }),
             scope_spans: vec![ScopeSpans { spans: vec![span.clone()], ..ScopeSpans::default() }],
             ..ResourceSpans::default()
         }

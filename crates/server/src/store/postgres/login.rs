@@ -99,6 +99,9 @@ fn encrypted(mut stream: TcpStream, address: &Address) -> Result<Box<dyn Stream>
     for own in certificates.map_err(|error| Fault::Refused(format!("{}: {error}", trust.display())))? {
         roots.add(own).map_err(|error| failed(&error))?;
     }
+    if roots.is_empty() {
+        return Err(Fault::Refused(format!("{} has no certificate", trust.display())));
+    }
     let config = ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
         .with_safe_default_protocol_versions()
         .map_err(|error| failed(&error))?

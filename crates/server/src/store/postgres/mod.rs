@@ -100,6 +100,20 @@ impl Postgres {
         if !is_sound {
             return Err(StoreError::Postgres("the encoding of the database is not UTF8".to_owned()));
         }
+        let mut is_kept = false;
+        wire.ask(
+            "SELECT current_setting('fsync') = 'on' AND current_setting('full_page_writes') = 'on'",
+            &[],
+            &mut |row| {
+                is_kept = row.number(0)? == 1;
+                Ok(())
+            },
+        )
+        .map_err(plain)?;
+        if !is_kept {
+            let why = "`fsync` or `full_page_writes` of the database is off: what it says is on disk would not be";
+            return Err(StoreError::Postgres(why.to_owned()));
+        }
         if self.is_claimed {
             let mut is_own = false;
             let claim = format!("SELECT pg_try_advisory_lock(hashtextextended('dyelog claim {schema}', 0))");

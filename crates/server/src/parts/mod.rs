@@ -1,0 +1,285 @@
+//! A period in which something changes is split there: into parts of which each has a model of its own.
+//!
+//! What changes may be a level, such as the rate of a scenario, or a coefficient: the work of an invocation, how often it calls, or how many instances there are. Where
+//! several change at one moment, that is one border. What lies before and after it is looked at in the same way.
+
+mod history;
+mod presence;
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use dyelog::diagnostic::quantity::{number, time};
+use dyelog::model::series::{MATTERS, mean_of, of_counts, of_means};
+use dyelog_observe::system::System;
+use serde_json::{Value, json};
+
+pub use history::History;
+use history::{Cell, Entry, Figure};
+use presence::Moved;
+
+use crate::observed;
+use crate::period::{Period, written};
+use crate::store::{Store, StoreError};
+
+/// Of how many parts a period is at most.
+const MOST_PARTS: usize = 16;
+/// How many changes of a border are told.
+const TOLD: usize = 12;
+/// A change of a smaller part of all work, or of calls by a smaller part of an operation, tells nothing of the system.
+const LITTLE: f64 = 0.02;
+/// A scenario with a smaller part of the operations tells nothing of others.
+const RARE: f64 = 0.1;
+/// The fewest values of which a change can be told.
+const FEWEST: f64 = 200.0;
+/// Borders that are closer than this part of the blocks looked at are one.
+const CLOSE: usize = 20;
+/// The lengths of parts in which something may change that goes back later, as fractions of all.
+const WINDOWS: [(usize, usize); 3] = [(2, 3), (1, 2), (1, 3)];
+/// A part with so many blocks goes without those at its borders, in which the change may be.
+const LONG: usize = 4;
+
+/// A part of a period, in which nothing changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// Its begin, nanoseconds since 1970.
+    pub from: u64,
+    /// Its end.
+    pub to: u64,
+    /// Its spans.
+    pub spans: u64,
+    /// Its operations.
+    pub operations: u64,
+}
+
+/// A moment at which something changes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Border {
+    /// When, nanoseconds since 1970.
+    pub at: u64,
+    /// What changes, in words, the clearest first.
+    pub what: Vec<String>,
+}
+
+/// The parts of a period.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Parts {
+    /// In the order of time.
+    pub parts: Vec<Part>,
+    /// What changes between them.
+    pub borders: Vec<Border>,
+    /// Figures that were not looked at, since there are too many.
+    pub left_out: u64,
+}
+
+impl Parts {
+    /// Of what traces recorded in a period; `None` where that is nothing.
+    ///
+    /// # Errors
+    /// When the store cannot be read, or what it holds cannot.
+    pub fn of(store: &Store, period: Period) -> Result<Option<Self>, StoreError> {
+        let mut history = History::default();
+        store.each_interval(period.from, period.to, |interval, submodel| {
+            history.add(interval.start, interval.length, interval.spans, submodel);
+        })?;
+        history.finish();
+        Ok((!history.blocks.is_empty()).then(|| Self::in_history(&history)))
+    }
+
+    /// Of a history that is finished.
+    pub fn in_history(history: &History) -> Self {
+        let mut borders: Vec<(usize, Vec<String>)> = Vec::new();
+        let mut open = vec![0..history.blocks.len()];
+        while let Some(range) = open.pop() {
+            if borders.len() + 1 >= MOST_PARTS {
+                break;
+            }
+            let Some((at, what)) = border(history, &range) else { continue };
+            // The longer side first: it is the one that is left where there are too many.
+            open.extend([range.start..at, at..range.end]);
+            open.sort_by_key(Range::len);
+            borders.push((at, what));
+        }
+        borders.sort();
+        let ends = borders.iter().map(|(at, _)| *at).chain([history.blocks.len()]);
+        let mut begin = 0;
+        let mut parts = Vec::new();
+        for end in ends {
+            let (mut first, mut last) = (begin, end);
+            if end - begin >= LONG {
+                first += usize::from(begin > 0);
+                last -= usize::from(end < history.blocks.len());
+            }
+            let own = &history.blocks[first..last];
+            let sum = |of: fn(&history::Block) -> u64| own.iter().map(of).sum();
+            let (spans, operations) = (sum(|block| block.spans), sum(|block| block.operations));
+            if let (Some(from), Some(to)) = (own.first(), own.last())
+                && operations > 0
+            {
+                parts.push(Part { from: from.from, to: to.to, spans, operations });
+            }
+            begin = end;
+        }
+        let borders = borders.into_iter().map(|(at, what)| Border { at: history.blocks[at].from, what }).collect();
+        Self { parts, borders, left_out: history.left_out }
+    }
+
+    /// As JSON; times in RFC 3339.
+    pub fn json(&self) -> Value {
+        let part = |own: &Part| {
+            json!({
+                "from": written(own.from),
+                "to": written(own.to),
+                "seconds": own.to.saturating_sub(own.from) / 1_000_000_000,
+                "spans": own.spans,
+                "operations": own.operations,
+            })
+        };
+        let border = |own: &Border| json!({ "at": written(own.at), "what": own.what });
+        json!({
+            "parts": self.parts.iter().map(part).collect::<Vec<_>>(),
+            "changes": self.borders.iter().map(border).collect::<Vec<_>>(),
+            "left_out": self.left_out,
+        })
+    }
+}
+
+/// The parts of a period, of what traces recorded and of what observers reported; `None` where nothing is there.
+///
+/// # Errors
+/// When the store cannot be read, or has more than can be read at once.
+pub fn json(store: &Store, period: Period, system: &System) -> Result<Option<Value>, StoreError> {
+    let traces = Parts::of(store, period)?.map(|own| own.json());
+    let observed = observed::parts(store, period, system)?;
+    Ok((traces.is_some() || observed.is_some()).then(|| json!({ "traces": traces, "observed": observed })))
+}
+
+/// A figure that changes: before which block, how clearly, and that in words.
+struct Found {
+    at: usize,
+    clear: f64,
+    words: String,
+}
+
+/// Where something changes most clearly within a range of blocks, and all that changes there.
+fn border(history: &History, range: &Range<usize>) -> Option<(usize, Vec<String>)> {
+    let mut found = changes(history, range, |_| true);
+    found.extend(presence::moved(history, range).into_iter().map(|Moved { at, clear, words }| Found {
+        at,
+        clear,
+        words,
+    }));
+    if found.is_empty() {
+        found = in_windows(history, range);
+    }
+    found.sort_by(|left, right| right.clear.total_cmp(&left.clear).then_with(|| left.words.cmp(&right.words)));
+    let at = found.first()?.at;
+    let close = (range.len() / CLOSE).max(1);
+    let here: Vec<String> = found.into_iter().filter(|own| own.at.abs_diff(at) <= close).map(|own| own.words).collect();
+    let more = here.len().saturating_sub(TOLD);
+    let mut what: Vec<String> = here.into_iter().take(TOLD).collect();
+    if more > 0 {
+        what.push(format!("{more} other figures change there, too"));
+    }
+    Some((range.start + at, what))
+}
+
+/// The changes of figures within a range, counted from its begin.
+fn changes(history: &History, range: &Range<usize>, is_meant: fn(&Figure) -> bool) -> Vec<Found> {
+    let totals = Totals::of(history, range);
+    let meant = history.figures.iter().filter(|(figure, _)| is_meant(figure));
+    meant.filter_map(|(figure, cells)| change(figure, &cells[range.clone()], &totals)).collect()
+}
+
+/// The same within parts of a range: of what changes and goes back to what it was, means before and after lie on no side of each other.
+fn in_windows(history: &History, range: &Range<usize>) -> Vec<Found> {
+    for (length, of) in WINDOWS {
+        let window = range.len() * length / of;
+        let stride = (window / 2).max(1);
+        let begins = (0..=range.len() - window).step_by(stride).chain([range.len() - window]);
+        let mut clearest: (f64, Vec<Found>) = (0.0, Vec::new());
+        for begin in begins {
+            let part = range.start + begin..range.start + begin + window;
+            let own = changes(history, &part, |figure| !matches!(figure, Figure::Rate(_)));
+            let own: Vec<Found> = own.into_iter().map(|own| Found { at: begin + own.at, ..own }).collect();
+            let clear = own.iter().map(|own| own.clear).fold(0.0, f64::max);
+            if clear > clearest.0 {
+                clearest = (clear, own);
+            }
+        }
+        if clearest.0 > 0.0 {
+            return clearest.1;
+        }
+    }
+    Vec::new()
+}
+
+/// What figures are held against.
+struct Totals {
+    operations: f64,
+    /// Shares of all work, seconds.
+    work: f64,
+}
+
+impl Totals {
+    fn of(history: &History, range: &Range<usize>) -> Self {
+        let works = history.figures.iter().filter(|(figure, _)| matches!(figure, Figure::Work(_)));
+        Self {
+            operations: history.blocks[range.clone()].iter().map(|block| block.operations as f64).sum(),
+            work: works.flat_map(|(_, cells)| &cells[range.clone()]).map(|cell| cell.share).sum(),
+        }
+    }
+}
+
+fn change(figure: &Figure, cells: &[Cell], totals: &Totals) -> Option<Found> {
+    let sums: Vec<(f64, f64)> = cells.iter().map(|cell| (cell.count, cell.sum)).collect();
+    let (count, mean) = mean_of(&sums)?;
+    let found = |at: usize, clear: f64, words: String| Some(Found { at, clear, words });
+    match figure {
+        Figure::Rate(scenario) => {
+            let own = of_counts(&sums).filter(|_| count * mean >= FEWEST.max(RARE * totals.operations))?;
+            let words =
+                format!("the rate of `{scenario}` goes from {} to {} a second", number(own.before), number(own.after));
+            found(own.at, own.clear, words)
+        }
+        Figure::Response(scenario) => {
+            let own = of_means(&sums).filter(|_| count >= FEWEST.max(RARE * totals.operations))?;
+            let words =
+                format!("the response time of `{scenario}` goes from {} to {}", time(own.before), time(own.after));
+            found(own.at, own.clear, words)
+        }
+        Figure::Work(entry) => {
+            let shares: Vec<(f64, f64)> = cells.iter().map(|cell| (cell.count, cell.share)).collect();
+            let own = of_means(&shares).filter(|_| count >= FEWEST)?;
+            let (before, after) = (mean_of(&sums[..own.at])?.1, mean_of(&sums[own.at..])?.1);
+            // Load alone moves the one and not the other, or both in different directions.
+            let is_one = (after - before) * (own.after - own.before) > 0.0 && (after - before).abs() > MATTERS * mean;
+            let matters = (own.after - own.before).abs() * count > LITTLE * totals.work;
+            let words = || format!("the work of {} goes from {} to {}", of(entry), time(before), time(after));
+            if is_one && matters { found(own.at, own.clear, words()) } else { None }
+        }
+        Figure::Calls(from, to) => {
+            let own = of_means(&sums).filter(|_| count >= FEWEST)?;
+            let matters = (own.after - own.before).abs() * count > LITTLE * totals.operations;
+            let words = || {
+                let (before, after) = (number(own.before), number(own.after));
+                format!("{} calls {} {after} times in place of {before}", of(from), of(to))
+            };
+            if matters { found(own.at, own.clear, words()) } else { None }
+        }
+        Figure::Instance(_) => None,
+    }
+}
+
+fn of((task, service): &Entry) -> String {
+    if service.is_empty() { format!("`{task}`") } else { format!("`{service}` at `{task}`") }
+}
+
+/// The tasks of which anything is known.
+fn tasks(history: &History) -> BTreeSet<&str> {
+    let named = history.figures.keys().filter_map(|figure| match figure {
+        Figure::Work((task, _)) => Some(&**task),
+        _ => None,
+    });
+    named.collect()
+}

@@ -1,0 +1,176 @@
+//! Periods in which something changes are split there.
+
+use dyelog::lqn::saved;
+use dyelog_observe::observation::{Input, Observation, Operation, Process, Service as Served};
+use dyelog_observe::system::System;
+use dyelog_server::parts::Parts;
+use dyelog_server::period::Period;
+use dyelog_server::store::{LEVELS, Store};
+
+use crate::support::{BEGIN, Recorded, SECOND, of_file, trace};
+
+const LENGTH: u64 = LEVELS[0].length;
+const ALL: Period = Period { from: 0, to: u64::MAX };
+
+/// Numbers that look random, the same each time.
+struct Chance(u64);
+
+impl Chance {
+    fn below(&mut self, most: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % most
+    }
+}
+
+/// What an operation does in an interval: how many there are, the time of each call, and the instance of `stock` that is asked.
+struct Load {
+    count: u64,
+    call: u64,
+    calls: u64,
+    instances: u64,
+}
+
+const USUAL: Load = Load { count: 24, call: 6, calls: 1, instances: 1 };
+
+/// The parts of so many intervals.
+fn parts(intervals: u64, of: impl Fn(u64) -> Load) -> Parts {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut store = Store::open(&folder.path().join("store.db")).expect("a store");
+    let mut chance = Chance(7);
+    for number in 0..intervals {
+        let begin = BEGIN + number * LENGTH;
+        let load = of(number);
+        let count = load.count + chance.below(load.count / 3 + 1);
+        let mut spans: Vec<Recorded> = Vec::new();
+        for own in 0..count {
+            let start = begin + chance.below(9 * SECOND);
+            // Around the time of the call, by as much as itself.
+            let calls: Vec<u64> = (0..load.calls).map(|_| load.call / 2 + chance.below(load.call + 1)).collect();
+            let instance = ["stock#1", "stock#2", "stock#3"][chance.below(load.instances) as usize];
+            let more = trace(number * 1000 + own, start, &calls).into_iter();
+            spans.extend(more.map(|(service, span)| (if service == "shop" { "shop" } else { instance }, span)));
+        }
+        if spans.is_empty() {
+            continue;
+        }
+        let (submodel, merge) = saved::parse(&"test".into(), &of_file(&spans)).expect("it was just made");
+        store.add(begin, begin, &submodel, &merge).expect("it is written");
+    }
+    Parts::of(&store, ALL).expect("it is read").expect("it has intervals")
+}
+
+/// That there are two parts, and the second begins with such an interval; what changes there.
+fn split_at(parts: &Parts, interval: u64) -> String {
+    assert_eq!(parts.borders.len(), 1, "{parts:?}");
+    let border = &parts.borders[0];
+    assert!(border.at.abs_diff(BEGIN + interval * LENGTH) <= LENGTH, "{parts:?}");
+    assert_eq!(parts.parts.len(), 2);
+    // Intervals in which the change may be are in neither.
+    assert!(parts.parts[0].to < border.at + LENGTH && parts.parts[1].from > border.at - LENGTH, "{parts:?}");
+    border.what.join("\n")
+}
+
+#[test]
+fn what_stays_the_same_is_one_part() {
+    let parts = parts(60, |_| USUAL);
+    assert_eq!((parts.parts.len(), parts.borders.len()), (1, 0), "{parts:?}");
+    assert_eq!((parts.parts[0].from, parts.parts[0].to), (BEGIN, BEGIN + 60 * LENGTH));
+}
+
+#[test]
+fn work_that_changes_splits_a_period_though_rates_stay() {
+    let parts = parts(60, |number| Load { call: if number < 36 { 6 } else { 12 }, ..USUAL });
+    let what = split_at(&parts, 36);
+    assert!(what.contains("the work of `find` at `stock` goes from 5.98 ms to 12.2 ms"), "{what}");
+    assert!(!what.contains("the rate of"), "{what}");
+}
+
+#[test]
+fn calls_that_change_split_a_period() {
+    let parts = parts(60, |number| Load { calls: if number < 24 { 1 } else { 2 }, ..USUAL });
+    let what = split_at(&parts, 24);
+    assert!(what.contains("calls `find` at `stock` 2 times in place of 1"), "{what}");
+}
+
+#[test]
+fn levels_that_change_split_a_period_and_leave_coefficients() {
+    let parts = parts(60, |number| Load { count: if number < 30 { 24 } else { 60 }, ..USUAL });
+    let what = split_at(&parts, 30);
+    assert!(what.contains("the rate of `shop browse` goes from") && !what.contains("the work of"), "{what}");
+}
+
+#[test]
+fn instances_that_appear_or_leave_split_a_period() {
+    let more = parts(60, |number| Load { instances: if number < 30 { 2 } else { 3 }, ..USUAL });
+    let what = split_at(&more, 30);
+    assert!(what.contains("the instance `3` of `stock` appears") && !what.contains("leaves"), "{what}");
+    let fewer = parts(60, |number| Load { instances: if number < 30 { 3 } else { 2 }, ..USUAL });
+    let what = split_at(&fewer, 30);
+    assert!(what.contains("the instance `3` of `stock` leaves"), "{what}");
+}
+
+#[test]
+fn services_that_appear_split_a_period() {
+    let parts = parts(60, |number| Load { calls: u64::from(number >= 20), ..USUAL });
+    let what = split_at(&parts, 20);
+    assert!(what.contains("`stock` appears"), "{what}");
+}
+
+#[test]
+fn two_changes_make_three_parts() {
+    let parts = parts(90, |number| Load { call: if (30..60).contains(&number) { 12 } else { 6 }, ..USUAL });
+    assert_eq!(parts.parts.len(), 3, "{parts:?}");
+}
+
+#[test]
+fn a_gap_and_few_intervals_do_no_harm() {
+    let few = parts(3, |_| USUAL);
+    assert_eq!(few.parts.len(), 1);
+    let none = parts(40, |number| Load { count: if (10..25).contains(&number) { 0 } else { 24 }, ..USUAL });
+    assert!(none.parts.iter().all(|part| part.operations > 0), "{none:?}");
+}
+
+/// Reports of ten seconds of a process whose operation takes so much of a processor, seconds, by the number of the interval; none where it is away.
+fn reports(id: u64, program: &str, intervals: u64, demand: impl Fn(u64) -> Option<f64>) -> Vec<Observation> {
+    let process = Process { application: "a".into(), host: "h".into(), program: program.into(), id, started: 0 };
+    let mut chance = Chance(id);
+    let one = |number: u64| {
+        let from = (BEGIN + number * LENGTH).cast_signed();
+        let mut own = Observation::empty(process.clone(), from, from + LENGTH.cast_signed());
+        let demand = demand(number)?;
+        let operation = Operation::new("I", "o");
+        let times = own.inputs.entry(Input { operation, service: Served::Synchronous }).or_default();
+        for _ in 0..80 + chance.below(20) {
+            // Around its mean by a half of it.
+            let time = demand * (0.5 + chance.below(1001) as f64 / 1000.0);
+            times.add(time);
+            own.resources.cpu += (time * 1e9) as u64;
+        }
+        Some(own)
+    };
+    (0..intervals).filter_map(one).collect()
+}
+
+#[test]
+fn demands_that_change_and_processes_that_leave_split_a_period_of_reports() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut store = Store::open(&folder.path().join("store.db")).expect("a store");
+    let of = |store: &Store| {
+        let found = dyelog_server::parts::json(store, ALL, &System::default()).expect("it is read");
+        found.expect("it has reports")["observed"].clone()
+    };
+    store.put_observations(&[reports(1, "steady", 60, |_| Some(0.01))], BEGIN).expect("they are written");
+    let steady = of(&store);
+    assert_eq!(
+        (steady["parts"].as_array().map(Vec::len), steady["changes"].as_array().map(Vec::len)),
+        (Some(1), Some(0))
+    );
+    let slower = reports(2, "slower", 60, |number| Some(if number < 20 { 0.004 } else { 0.008 }));
+    let leaves = reports(3, "leaves", 60, |number| (number < 40).then_some(0.01));
+    store.put_observations(&[slower, leaves], BEGIN).expect("they are written");
+    let found = of(&store);
+    assert_eq!(found["parts"].as_array().map(Vec::len), Some(3), "{found:#}");
+    let text = found["changes"].to_string();
+    assert!(text.contains("`I.o` of `slower` takes") || text.contains("of `slower` takes 8."), "{text}");
+    assert!(text.contains("`leaves` (3) leaves"), "{text}");
+}

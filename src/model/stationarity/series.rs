@@ -1,0 +1,137 @@
+//! Where the mean of a series of values changes.
+//!
+//! A series is cut into cells of time. Each has a number of values and their sum: so many responses and how long they took, or so many
+//! seconds and how many operations began in them.
+
+/// The bridge of counts goes so far from zero with a probability of 2 e^(-2 · 2.3²), 5 in 100,000. The rest is for the variance, which is estimated.
+const FAR: f64 = 2.3;
+
+/// Values such as responses depend on those before, so that their bridge goes farther.
+const FARTHER: f64 = 3.0;
+
+/// Values before and after a change are compared in stretches of the series' length by so many.
+const STRETCHES: usize = 16;
+
+/// At least so many of them lie on each side.
+const SIDE: usize = 3;
+
+/// Stretches of which the variance is taken are of no more than one of so many cells.
+const WINDOWS: usize = 8;
+
+/// The median of the square of a standard normal variable.
+const MEDIAN: f64 = 0.455;
+
+/// Means that differ by a smaller part of that of all are alike.
+pub const MATTERS: f64 = 0.1;
+
+/// The fewest cells of which changes can be told.
+pub const FEWEST_CELLS: usize = 12;
+
+/// Each part has at least so many of the cells.
+pub const PART: usize = 2;
+
+/// A change of a mean at a border between cells.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Change {
+    /// How many cells come before.
+    pub at: usize,
+    /// The mean of the values before.
+    pub before: f64,
+    /// The mean of those after it.
+    pub after: f64,
+    /// How many times as far the bridge goes as it does by chance.
+    pub clear: f64,
+}
+
+/// The change of a number of events a second, of which cells have seconds and events.
+pub fn of_counts(cells: &[(f64, f64)]) -> Option<Change> {
+    change(cells, FAR, &[2])
+}
+
+/// The change of the mean of values that depend on those before, of which cells have the number and the sum.
+pub fn of_means(cells: &[(f64, f64)]) -> Option<Change> {
+    change(cells, FARTHER, &[2, 4, 8]).filter(|change| is_divided(cells, change.at))
+}
+
+/// The number of values and their mean; `None` where there are no values.
+pub fn mean_of(cells: &[(f64, f64)]) -> Option<(f64, f64)> {
+    let (count, sum) = cells.iter().fold((0.0, 0.0), |all, own| (all.0 + own.0, all.1 + own.1));
+    (count > 0.0).then(|| (count, sum / count))
+}
+
+/// Whether the means of all stretches before a border lie on one side of those of all after it.
+fn is_divided(cells: &[(f64, f64)], at: usize) -> bool {
+    let length = (cells.len() / STRETCHES).max(1);
+    let means = |own: Vec<(f64, f64)>| -> Vec<f64> {
+        own.chunks_exact(length).filter_map(mean_of).map(|(_, mean)| mean).collect()
+    };
+    let before = means(cells[..at].iter().rev().copied().collect());
+    let after = means(cells[at..].to_vec());
+    let least = |of: &[f64]| of.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = |of: &[f64]| of.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    before.len() >= SIDE && after.len() >= SIDE && (least(&before) > most(&after) || most(&before) < least(&after))
+}
+
+/// The variance of a value as sums over many of them see it: from neighbouring cells on the mean, and from neighbouring stretches of several by the
+/// median, since a change moves only some of these.
+fn variance(cells: &[(f64, f64)], lengths: &[usize]) -> f64 {
+    let squares = |cells: &[(f64, f64)], length: usize| -> Vec<f64> {
+        let pair = |both: &[(f64, f64)]| {
+            let (one, other) = (mean_of(&both[..length])?, mean_of(&both[length..])?);
+            Some((one.1 - other.1).powi(2) / (1.0 / one.0 + 1.0 / other.0))
+        };
+        cells.windows(2 * length).filter_map(pair).collect()
+    };
+    let filled: Vec<(f64, f64)> = cells.iter().copied().filter(|own| own.0 > 0.0).collect();
+    let near = squares(&filled, 1);
+    let mut variance = near.iter().sum::<f64>() / (near.len().max(1) as f64);
+    // Of pairs of long stretches so many hold one border that it would make their median.
+    let longest = (cells.len() / WINDOWS).max(2);
+    for length in lengths.iter().map(|length| (*length).min(longest)) {
+        let mut own = squares(cells, length);
+        if own.len() >= 8 {
+            own.sort_by(f64::total_cmp);
+            variance = variance.max(own[own.len() / 2] / MEDIAN);
+        }
+    }
+    variance
+}
+
+/// The change of the mean of values, of which each cell has so many with such a sum, where the bridge goes so far. Values that depend on those
+/// before have their variance from stretches of so many cells, too.
+fn change(cells: &[(f64, f64)], far: f64, lengths: &[usize]) -> Option<Change> {
+    let (count, mean) = mean_of(cells).filter(|_| cells.len() >= FEWEST_CELLS)?;
+    let sum = count * mean;
+    let variance = variance(cells, lengths);
+    let (mut before, mut best): (_, Option<Change>) = ((0.0, 0.0), None);
+    for at in 1..cells.len() {
+        before = (before.0 + cells[at - 1].0, before.1 + cells[at - 1].1);
+        if at < PART || at + PART > cells.len() || before.0 <= 0.0 || before.0 >= count {
+            continue;
+        }
+        let clear = (before.1 - before.0 * mean).abs() / (variance * count).sqrt() / far;
+        if best.is_none_or(|best| clear > best.clear) {
+            let after = (sum - before.1) / (count - before.0);
+            best = Some(Change { at, before: before.1 / before.0, after, clear });
+        }
+    }
+    let change = best?;
+    let differs = (change.before - change.after).abs() > MATTERS * mean;
+    (change.clear > 1.0 && differs).then_some(change)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{FAR, FARTHER, change};
+
+    #[test]
+    fn a_step_is_found_where_it_is() {
+        let cells: Vec<(f64, f64)> =
+            (0..40).map(|cell| (50.0, 50.0 * if cell < 10 { 2.0 } else { 1.0 } + f64::from(cell * 7 % 5))).collect();
+        let found = change(&cells, FARTHER, &[2, 4, 8]).expect("the mean halves");
+        assert_eq!(found.at, 10);
+        assert!((found.before - 2.04).abs() < 0.02 && (found.after - 1.04).abs() < 0.02);
+        let steady: Vec<(f64, f64)> = (0..40).map(|cell| (50.0, 50.0 + f64::from(cell * 7 % 5))).collect();
+        assert_eq!(change(&steady, FAR, &[2]), None);
+    }
+}
