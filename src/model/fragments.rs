@@ -12,7 +12,9 @@ use std::sync::Arc;
 
 use crate::diagnostic::quantity::percent;
 use crate::diagnostic::{Diagnostic, Place};
-use crate::lqn::submodel::{EntryIndex, EntryTotal, Interaction, Position, RequestKind, Seconds, SubModel};
+use crate::lqn::submodel::{
+    EntryIndex, EntryTotal, Interaction, Position, RequestKind, ScenarioTotal, Seconds, SubModel,
+};
 use crate::lqn::timing::CallLabel;
 use crate::model::codes;
 use crate::model::fragments::silence::Callers;
@@ -130,7 +132,7 @@ impl Parts<'_> {
         let silent: Vec<bool> = self.customers.iter().map(|customer| callers.are_silent(customer)).collect();
         let mut silent = silent.into_iter();
         let mut left_out: Vec<LeftOut> = Vec::new();
-        let mut in_silence: Vec<(u64, EntryTotal)> = Vec::new();
+        let mut in_silence: Vec<(ScenarioTotal, EntryTotal)> = Vec::new();
         self.customers.retain(|customer| {
             let is_silent = silent.next().unwrap_or(false);
             let Customer { scenario, scenario_total: total, total: own, .. } = customer;
@@ -158,7 +160,7 @@ impl Parts<'_> {
                 lost.unlinked += total.unlinked;
                 if is_silent {
                     lost.silent += total.fragments;
-                    in_silence.push((total.headless, own.clone()));
+                    in_silence.push((total.clone(), own.clone()));
                 } else {
                     lost.headless += total.headless;
                     let below = (total.headless + total.pieces) as f64 / total.fragments as f64;
@@ -171,9 +173,15 @@ impl Parts<'_> {
             for LeftOut { headless, own, .. } in &left_out {
                 self.give_to_scenarios(*headless, own, |_| true);
             }
-            // Rates leave long pauses out.
-            for (headless, own) in &in_silence {
-                self.give_to_scenarios(*headless, own, |customer| recorded_at_once(&customer.scenario_total));
+            // Rates leave out long pauses, and what comes before the first operation or after the last.
+            for (fragments, own) in &in_silence {
+                let lies_within = |customer: &Customer| {
+                    let around = &customer.scenario_total;
+                    recorded_at_once(around)
+                        && around.first_start <= fragments.first_start
+                        && fragments.last_start <= around.last_start
+                };
+                self.give_to_scenarios(fragments.headless, own, lies_within);
             }
             let begun: Vec<EntryIndex> = self.customers.iter().flat_map(|own| requested(&own.total)).collect();
             lost.first = begun.iter().copied().chain(begun.iter().flat_map(|to| requested(sub.entry(*to)))).collect();

@@ -152,7 +152,13 @@ fn fragments_are_loads_where_clients_were_not_traced() {
 /// A service that records nothing for a while leaves pieces of its operations. Were they loads, these would be there twice.
 #[test]
 fn a_gap_in_the_spans_of_the_first_service_is_no_load() {
-    assert_eq!(scenarios(250, |number| (80..160).contains(&number)), (vec!["front go".to_owned()], true));
+    for gap in [80..160, 0..80, 170..250] {
+        assert_eq!(scenarios(250, |number| gap.contains(&number)), (vec!["front go".to_owned()], true));
+        let text: String = (0..250).map(|number| two_services(number, !gap.contains(&number))).collect();
+        let (rate, _) =
+            said(&reduced("two.jsonl", text.as_bytes())).scenarios.first().map(|own| (own.1, own.2)).expect("one");
+        assert!((rate / 50.0 - 1.0).abs() < CLOSE, "{rate} a second without the spans of {gap:?}");
+    }
 }
 
 /// A span: service, identifier, parent, kind, start and end in microseconds, name.

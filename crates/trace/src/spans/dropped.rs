@@ -73,7 +73,11 @@ struct Seen {
 
 /// What the visits of all trees do.
 #[derive(Debug, Default)]
-pub struct Dropped(FxHashMap<Operation, Visits>);
+pub struct Dropped {
+    operations: FxHashMap<Operation, Visits>,
+    /// The part of all spans that was lost.
+    lost: f64,
+}
 
 impl Dropped {
     /// Takes in the visits of a tree.
@@ -82,7 +86,7 @@ impl Dropped {
         for (number, visit) in plan.visits.iter().enumerate().filter(|(_, visit)| !visit.unrecorded) {
             let calls = &mut seen[number];
             let own = own_time((visit.start, visit.end), calls);
-            let known = self.0.entry((visit.service, visit.operation)).or_default();
+            let known = self.operations.entry((visit.service, visit.operation)).or_default();
             known.count += 1;
             calls.sort_by_key(|seen| seen.call);
             for same in calls.chunk_by(|one, next| one.call == next.call) {
@@ -106,25 +110,32 @@ impl Dropped {
 
     /// All visits are known, and which part of all spans was lost.
     pub fn settle(&mut self, lost: f64, names: &Names) {
-        for known in self.0.values_mut() {
+        self.lost = lost;
+        for known in self.operations.values_mut() {
             let calls = std::mem::take(&mut known.calls);
             known.usual = calls.into_iter().filter_map(|(call, made)| made.usual(call, known.count, lost)).collect();
             let text = |usual: &Usual| (names.text(usual.call.0), names.text(usual.call.1));
             known.usual.sort_by(|a, b| b.taken.total_cmp(&a.taken).then_with(|| text(a).cmp(&text(b))));
         }
-        self.0.retain(|_, known| !known.usual.is_empty());
+        self.operations.retain(|_, known| !known.usual.is_empty());
     }
 
     /// Puts back the calls that visits of a tree have lost. Gives the span of each such visit, as a position in the tree.
     pub fn put_back(&self, plan: &mut SpanPlan, tree: &TreeView) -> Vec<u32> {
         let mut found = Vec::new();
-        if self.0.is_empty() {
+        // Where nothing was lost but what a service did not record, visits are whole or gone.
+        let may_lack = |visit: &Visit| {
+            (visit.unrecorded || self.lost > 0.0) && self.operations.contains_key(&(visit.service, visit.operation))
+        };
+        if self.operations.is_empty() || !plan.visits.iter().any(may_lack) {
             return found;
         }
         let mut seen = seen(plan, tree);
         for (number, calls) in seen.iter_mut().enumerate() {
             let visit = &plan.visits[number];
-            let Some(known) = self.0.get(&(visit.service, visit.operation)) else { continue };
+            let Some(known) = self.operations.get(&(visit.service, visit.operation)).filter(|_| may_lack(visit)) else {
+                continue;
+            };
             let time = time_of(plan, visit);
             for usual in &known.usual {
                 let own = own_time(time, calls) as f64;
@@ -150,7 +161,7 @@ impl Dropped {
 impl Made {
     fn usual(&self, call: Call, visits: u64, lost: f64) -> Option<Usual> {
         let Self { once, often, answered, taken, own, squares, callee } = *self;
-        let by_all = once * NEARLY_ALL.1 >= visits * NEARLY_ALL.0 && once < visits;
+        let by_all = once * NEARLY_ALL.1 >= visits * NEARLY_ALL.0;
         let by_loss = visits.saturating_sub(once + often) as f64 <= LOST * lost * visits as f64 + CHANCE;
         if once < ENOUGH || !by_all || !by_loss || (often + answered) * SELDOM > once {
             return None;

@@ -348,16 +348,14 @@ impl Survey {
     /// A first look at trees.
     fn add(&mut self, forest: &Forest, options: &SpanOptions, names: &mut Names) {
         self.name_unknown_peers(forest, names);
-        let Self { seen, unknown, unanswered, skew, lost, dropped, .. } = self;
+        let Self { seen, unknown, unanswered, skew, dropped, .. } = self;
         let (mut tree, mut plan) = (TreeView::default(), SpanPlan::default());
         let nothing = Learned::default();
         for tree_range in &forest.trees {
             load(forest, tree_range, &mut tree);
             classify(&tree, &Knowledge { learned: &nothing, unknown }, &mut plan);
             unanswered.observe(&plan, &tree);
-            if *lost > 0.0 {
-                dropped.observe(&plan, &tree);
-            }
+            dropped.observe(&plan, &tree);
             for item in &plan.items {
                 let What::Call(call_kind) = item.what else { continue };
                 let callee = &plan.visits[item.callee as usize];
