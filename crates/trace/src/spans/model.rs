@@ -192,11 +192,13 @@ pub struct Clock {
 
 impl Clock {
     /// The machine's, where it is known.
+    #[must_use]
     pub fn of_machine(self) -> Self {
         if self.host.is_some() { Self { host: self.host, service: Name::NONE, instance: Name::NONE } } else { self }
     }
 
     /// The instance's or the service's, whatever machine it names.
+    #[must_use]
     pub fn of_service(self) -> Self {
         Self { host: Name::NONE, ..self }
     }
