@@ -1,5 +1,6 @@
 //! Samples of operations that were kept for what they are: by policies of tail samplers, or for how long they took.
 
+mod jump;
 mod least;
 
 use crate::diagnostic::quantity::time;
@@ -33,14 +34,36 @@ const MANY: f64 = 8.0;
 /// No other stretch has more than so many times as many.
 const FEWER: f64 = 2.0;
 
-/// Says that operations are no random sample of all.
-pub fn finding(sub: &SubModel, customer: &Customer) -> Option<Diagnostic> {
+/// Says of each scenario whether its operations are no random sample of all.
+pub fn findings(sub: &SubModel, customers: &[Customer]) -> Vec<Option<Diagnostic>> {
+    let of = |customer: &Customer| jump::of(&customer.scenario_total.responses);
+    let jumps = jump::made_by_sampler(&customers.iter().map(of).collect::<Vec<_>>(), near_round);
+    let of = |(customer, jump): (&Customer, Option<f64>)| {
+        customer.members.is_empty().then(|| finding(sub, customer, jump)).flatten()
+    };
+    customers.iter().zip(jumps).map(of).collect()
+}
+
+/// The round number that is nearest to a time.
+fn near_round(time: f64) -> Option<f64> {
+    let power = 10_f64.powi(time.log10().floor() as i32);
+    let rounds = ROUND.iter().chain(&[6.0, 7.0, 9.0, 10.0]).map(|digit| digit * power);
+    rounds.min_by(|one, other| (one - time).abs().total_cmp(&(other - time).abs()))
+}
+
+fn finding(sub: &SubModel, customer: &Customer, jump: Option<f64>) -> Option<Diagnostic> {
     let (scenario, total) = (&*customer.scenario, &customer.scenario_total);
     let (message, what) = if total.chosen > 0 {
         let (chosen, all) = (total.chosen, total.operations);
         let message =
             format!("{chosen} of {all} operations of scenario `{scenario}` were kept by a sampler for what they are");
         (message, "the traces name the policy, and it does not draw at random".to_owned())
+    } else if let Some(from) = jump {
+        let message = format!(
+            "scenario `{scenario}` looks like a sample of slow operations, from {} on, and of a part of the others",
+            time(from)
+        );
+        (message, "from that time on times are more than three times as frequent as just before".to_owned())
     } else {
         let step = clocks::step(total).unwrap_or(0.0);
         let by_parts = || {

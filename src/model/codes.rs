@@ -114,6 +114,8 @@ pub const REQUESTS_DOUBTED: Code = Code("M066");
 pub const CHOSEN: Code = Code("M067");
 /// Many names of operations that were seen a few times differ in a number or an identifier only.
 pub const NAMES_ALIKE: Code = Code("M068");
+/// Scenarios were sampled in different ways.
+pub const MIXED_SAMPLING: Code = Code("M069");
 /// A model cannot be calibrated with these traces.
 pub const CALIBRATION: Code = Code("M070");
 /// Why a calibrated model is to be doubted.

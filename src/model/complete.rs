@@ -12,7 +12,7 @@ use crate::model::servers::Traced;
 use crate::model::stationarity::OneFactor;
 use crate::model::{
     EntryOrigin, Load, LoadReason, Origins, TaskOrigin, alike, chance, chosen, clocks, codes, deployment, fragments,
-    load, network, outcomes, stability, stationarity, weave,
+    load, network, outcomes, sampling, stability, stationarity, weave,
 };
 
 /// Makes a complete model: the model itself, what there is to know about how it was made, and where its elements come from.
@@ -73,6 +73,10 @@ pub fn complete_as_traced(
             &own
         }
     };
+    let chosen = chosen::findings(sub, &parts.customers);
+    for (customer, finding) in parts.customers.iter_mut().zip(&chosen) {
+        load::leave_open(&mut customer.scenario_total, finding.is_some());
+    }
     let loads = choose_loads(&parts, configuration, traced, &demands, &mut findings);
     let mut built = Assembly::build(&parts, configuration, traced, &demands, &loads);
     let busiest = traced.hosts().map(|(_, host)| host.utilization).fold(stability::busiest(&built.model), f64::max);
@@ -84,12 +88,13 @@ pub fn complete_as_traced(
         scenario.response_error = scenario.response_error.map(|error| error.max(queues).hypot(doubt.ln_1p()));
     }
     let rates = OneFactor::of(sub);
+    findings.extend(chosen.into_iter().flatten());
     for customer in parts.customers.iter().filter(|customer| customer.members.is_empty()) {
         let (scenario, total) = (&customer.scenario, &customer.scenario_total);
         findings.extend(clocks::finding(scenario, total));
-        findings.extend(chosen::finding(sub, customer));
         findings.extend(stationarity::finding(scenario, total, rates.as_ref()));
     }
+    findings.extend(sampling::finding(&parts.customers, load::told_weight));
     findings.extend(stationarity::work_findings(sub));
     findings.extend(alike::finding(sub));
     findings.extend(outcomes::note(&parts, sub, &built.model, &built.origins));

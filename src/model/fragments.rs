@@ -2,17 +2,23 @@
 //!
 //! A span whose parent was not recorded is the first of what is left of an operation. Had it been taken as an operation of its own, each
 //! lost span would add a scenario that the system does not have. Where all operations are such, the system's clients were
-//! not traced, and where very many are, some of its clients: these are loads.
+//! not traced, and where very many are, some of its clients: these are loads. Very many that lie in times in which no operation of their callers was recorded are
+//! none: a service did not record then ([`silence`]).
+
+mod silence;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::diagnostic::quantity::percent;
 use crate::diagnostic::{Diagnostic, Place};
-use crate::lqn::submodel::{EntryIndex, EntryTotal, Interaction, Position, RequestKind, Seconds, SubModel};
+use crate::lqn::submodel::{
+    EntryIndex, EntryTotal, Interaction, Position, RequestKind, ScenarioTotal, Seconds, SubModel,
+};
 use crate::lqn::timing::CallLabel;
 use crate::model::codes;
-use crate::model::load::short;
+use crate::model::fragments::silence::Callers;
+use crate::model::load::{recorded_at_once, short};
 use crate::model::parts::{Customer, Parts};
 use crate::names::Name;
 
@@ -25,6 +31,15 @@ const MOST_LOST: f64 = 0.5;
 /// How many scenarios are named.
 const SHOWN: usize = 5;
 
+/// Fragments of one scenario that were left out.
+struct LeftOut {
+    /// How many are all that is left of their operation.
+    headless: u64,
+    /// The part of them whose operations have lost their first span.
+    below: f64,
+    own: EntryTotal,
+}
+
 /// Fragments that were left out as loads.
 #[derive(Debug, Default)]
 pub struct LostBeginnings {
@@ -32,12 +47,59 @@ pub struct LostBeginnings {
     scenarios: Vec<(Arc<str>, u64)>,
     /// How many of them are all that is left of their operation.
     headless: u64,
+    /// How many of them lie in times in which their callers did not record.
+    silent: u64,
+    /// How many of them work on messages whose senders were lost.
+    unlinked: u64,
     /// How often they call entries that others call, too: calls of which only the server's side is left.
     pub orphans: BTreeMap<EntryIndex, u64>,
+    /// Of these, how many ask for another entry of the same service, since a message without its sender looks like a call.
+    moved: BTreeMap<EntryIndex, u64>,
     /// How many of these calls belong to operations whose first span was lost.
     beheaded: BTreeMap<EntryIndex, f64>,
     /// The entries that the other scenarios begin with, and those that these call.
     first: BTreeSet<EntryIndex>,
+}
+
+impl LostBeginnings {
+    /// Counts the calls of which only the server's side is left, to entries that whole operations reach.
+    fn count_orphans(&mut self, parts: &Parts<'_>, left_out: &[LeftOut], reached: &BTreeSet<EntryIndex>) {
+        let sub = parts.sub;
+        let service = |entry: EntryIndex| (sub.entry(entry).task, sub.entry(entry).service);
+        // Of an entry that only fragments reach, the part that is below lost first spans is that of those who reach it.
+        let mut begun: BTreeMap<EntryIndex, (f64, f64)> = BTreeMap::new();
+        let (mut below_first, mut all_left) = (0.0, 0.0);
+        for LeftOut { below: part, own, .. } in left_out {
+            for (to, count) in counted(own) {
+                let (below, all) = begun.entry(to).or_default();
+                *below += count as f64 * part;
+                *all += count as f64;
+                (below_first, all_left) = (below_first + count as f64 * part, all_left + count as f64);
+            }
+        }
+        let unreached = parts.entries.iter().filter(|entry| !reached.contains(entry)).map(|entry| {
+            let (below, all) = begun.get(entry).copied().unwrap_or((below_first, all_left));
+            (if all > 0.0 { below / all } else { 0.0 }, sub.entry(*entry))
+        });
+        // Of several the one that is invoked most. Their numbers mean nothing.
+        let mut named: Vec<EntryIndex> =
+            reached.iter().copied().filter(|entry| sub.entry(*entry).service.is_some()).collect();
+        named.sort_by_key(|entry| (sub.entry(*entry).invocations, sub.entry(*entry).key));
+        let alike: BTreeMap<(Name, Name), EntryIndex> =
+            named.into_iter().map(|entry| (service(entry), entry)).collect();
+        let left_out = left_out.iter().map(|LeftOut { below, own, .. }| (*below, own));
+        for (below, own) in left_out.chain(unreached) {
+            for (to, count) in counted(own) {
+                let place = Some(to).filter(|to| reached.contains(to));
+                let Some(place) = place.or_else(|| alike.get(&service(to)).copied()) else { continue };
+                if place != to {
+                    *self.moved.entry(place).or_default() += count;
+                }
+                *self.orphans.entry(place).or_default() += count;
+                *self.beheaded.entry(place).or_default() += count as f64 * below;
+            }
+        }
+    }
 }
 
 impl Parts<'_> {
@@ -64,31 +126,62 @@ impl Parts<'_> {
             let own = sub.entry(entry);
             services.get(&(own.task, own.service)).copied().unwrap_or(own.invocations)
         };
-        let mut left_out: Vec<(u64, u64, EntryTotal)> = Vec::new();
+        let service = |entry: EntryIndex| (sub.entry(entry).task, sub.entry(entry).service);
+        let asked: BTreeSet<(Name, Name)> = called.iter().map(|entry| service(*entry)).collect();
+        let mut callers = Callers::new(self);
+        let silent: Vec<bool> = self.customers.iter().map(|customer| callers.are_silent(customer)).collect();
+        let mut silent = silent.into_iter();
+        let mut left_out: Vec<LeftOut> = Vec::new();
+        let mut in_silence: Vec<(ScenarioTotal, EntryTotal)> = Vec::new();
         self.customers.retain(|customer| {
+            let is_silent = silent.next().unwrap_or(false);
             let Customer { scenario, scenario_total: total, total: own, .. } = customer;
             if total.fragments < total.operations {
                 return true;
             }
             let first: Vec<EntryIndex> = requested(own).collect();
-            let is_called = !first.is_empty() && first.iter().all(|entry| called.contains(entry));
+            let is_called =
+                |entry: &EntryIndex| called.contains(entry) || total.unlinked > 0 && asked.contains(&service(*entry));
+            let is_called = !first.is_empty() && first.iter().all(is_called);
+            // Work on messages is a load where others do not send them.
+            if total.unlinked > 0 && !is_called {
+                return true;
+            }
             let (of, (part, all)) =
                 if is_called { (first.iter().map(|entry| invoked(*entry)).sum(), CALLED) } else { (whole, UNCALLED) };
             let within = |of: u64, (part, all): (u64, u64)| {
                 u128::from(total.fragments) * u128::from(all) <= u128::from(of) * u128::from(part)
             };
             // What lies in traces that begin otherwise is part of their operations, however seldom others call it.
-            let is_lost = within(of, (part, all)) || total.headless == 0 && within(whole, UNCALLED);
+            let is_rest = total.headless + total.pieces + total.unlinked == 0 && within(whole, UNCALLED);
+            let is_lost = is_silent || within(of, (part, all)) || is_rest;
             if is_lost {
                 lost.scenarios.push((Arc::clone(scenario), total.fragments));
-                lost.headless += total.headless;
-                left_out.push((total.headless, total.fragments, own.clone()));
+                lost.unlinked += total.unlinked;
+                if is_silent {
+                    lost.silent += total.fragments;
+                    in_silence.push((total.clone(), own.clone()));
+                } else {
+                    lost.headless += total.headless;
+                    let below = (total.headless + total.pieces) as f64 / total.fragments as f64;
+                    left_out.push(LeftOut { headless: total.headless, below, own: own.clone() });
+                }
             }
             !is_lost
         });
         if !lost.scenarios.is_empty() {
-            for (headless, _, own) in &left_out {
-                self.give_to_scenarios(*headless, own);
+            for LeftOut { headless, own, .. } in &left_out {
+                self.give_to_scenarios(*headless, own, |_| true);
+            }
+            // Rates leave out long pauses, and what comes before the first operation or after the last.
+            for (fragments, own) in &in_silence {
+                let lies_within = |customer: &Customer| {
+                    let around = &customer.scenario_total;
+                    recorded_at_once(around)
+                        && around.first_start <= fragments.first_start
+                        && fragments.last_start <= around.last_start
+                };
+                self.give_to_scenarios(fragments.headless, own, lies_within);
             }
             let begun: Vec<EntryIndex> = self.customers.iter().flat_map(|own| requested(&own.total)).collect();
             lost.first = begun.iter().copied().chain(begun.iter().flat_map(|to| requested(sub.entry(*to)))).collect();
@@ -99,28 +192,7 @@ impl Parts<'_> {
                     open.extend(requested(sub.entry(entry)));
                 }
             }
-            // Of an entry that only fragments reach, the part that is below lost first spans is that of those who reach it.
-            let mut begun: BTreeMap<EntryIndex, (f64, f64)> = BTreeMap::new();
-            let part = |headless: u64, all: u64| headless as f64 / all.max(1) as f64;
-            for (headless, fragments, own) in &left_out {
-                for (to, count) in counted(own) {
-                    let (below, all) = begun.entry(to).or_default();
-                    *below += count as f64 * part(*headless, *fragments);
-                    *all += count as f64;
-                }
-            }
-            let all = left_out.iter().map(|(_, fragments, _)| fragments).sum();
-            let unreached = self.entries.iter().filter(|entry| !reached.contains(entry)).map(|entry| {
-                let below = begun.get(entry).map_or(part(lost.headless, all), |(below, all)| below / all.max(1.0));
-                (below, sub.entry(*entry))
-            });
-            let left_out = left_out.iter().map(|(headless, fragments, own)| (part(*headless, *fragments), own));
-            for (below, own) in left_out.chain(unreached) {
-                for (to, count) in counted(own).filter(|(to, _)| reached.contains(to)) {
-                    *lost.orphans.entry(to).or_default() += count;
-                    *lost.beheaded.entry(to).or_default() += count as f64 * below;
-                }
-            }
+            lost.count_orphans(self, &left_out, &reached);
             self.entries.retain(|entry| reached.contains(entry));
         }
         lost
@@ -128,7 +200,7 @@ impl Parts<'_> {
 
     /// Counts operations whose first span was lost with the scenarios that begin as they did: by the same service, or with the same calls; else
     /// with all.
-    fn give_to_scenarios(&mut self, headless: u64, fragment: &EntryTotal) {
+    fn give_to_scenarios(&mut self, headless: u64, fragment: &EntryTotal, may_take: impl Fn(&Customer) -> bool) {
         let sub = self.sub;
         let heads: BTreeSet<EntryIndex> = requested(fragment).collect();
         let below: BTreeSet<EntryIndex> =
@@ -151,7 +223,9 @@ impl Parts<'_> {
             seen += operations(own);
             let so_far = u128::from(headless) * u128::from(seen) / u128::from(of.max(1));
             let so_far = u64::try_from(so_far).unwrap_or(headless);
-            own.scenario_total.beheaded += so_far - given;
+            if may_take(own) {
+                own.scenario_total.beheaded += so_far - given;
+            }
             given = so_far;
         }
     }
@@ -224,6 +298,9 @@ impl Losses {
                 *requests.entry(to).or_default() += count;
             }
             seen.extend(groups(entry).into_iter().filter(|(_, group)| group.is_seen).map(|((_, _, to), _)| to));
+        }
+        for (to, count) in &lost.moved {
+            *requests.entry(*to).or_default() += count;
         }
         let orphans = |to: &EntryIndex| lost.orphans.get(to).copied().unwrap_or(0);
         // Requests of the fragments themselves are among those that were seen.
@@ -299,6 +376,10 @@ impl Losses {
         let request = entry.work.get(&at).and_then(|work| work.requests.get(&key)).copied().unwrap_or_default();
         let seen = request.count as f64 / invocations.max(1) as f64;
         let variance = request.squares as f64 / invocations.max(1) as f64 - seen * seen;
+        // Each invocation made as many, so that none of them was lost.
+        if request.count == group.count && request.count % invocations.max(1) == 0 && variance.abs() < 1e-9 {
+            return;
+        }
         let loss = self.spans.max(self.least);
         let expected = group.count as f64 * together * alone;
         // Several spans lie between an invocation and its call, each of which may be lost.
@@ -409,6 +490,16 @@ pub fn note(lost: &LostBeginnings, parts: &Parts<'_>, doubt: f64) -> Option<Diag
         finding = finding.with_note(format!("and {} scenarios more", lost.scenarios.len() - SHOWN));
     }
     let whole: u64 = parts.customers.iter().map(|own| own.scenario_total.operations).sum();
+    if lost.silent > 0 {
+        finding = finding.with_note(format!(
+            "{} of them lie in times in which no operation that calls them was recorded: a service did not record its spans then, and rates are those of the \
+             other times",
+            lost.silent
+        ));
+    }
+    if lost.unlinked > 0 {
+        finding = finding.with_note(format!("{} of them work on messages whose sender was lost", lost.unlinked));
+    }
     if lost.headless > 0 {
         let percent = 100.0 * lost.headless as f64 / (lost.headless + whole) as f64;
         finding = finding.with_note(format!(

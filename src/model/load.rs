@@ -5,10 +5,11 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::diagnostic::quantity::time;
+use crate::diagnostic::quantity::{percent, time};
 use crate::diagnostic::{Diagnostic, Place, Severity};
 use crate::lqn::starts::Stretch;
-use crate::lqn::submodel::{ScenarioTotal, Undated};
+use crate::lqn::submodel::{ScenarioTotal, Settled, Undated};
+use crate::model::sampling::{FurtherCut, further_cut};
 use crate::model::stability::Overload;
 use crate::model::{chance, clocks, codes};
 
@@ -232,6 +233,9 @@ pub fn sampled_weight(total: &ScenarioTotal) -> f64 {
     if let Some(probability) = kept(total) {
         return 1.0 / probability;
     }
+    if let Some(cut) = further_cut(total) {
+        return cut.weight;
+    }
     let unknown = total.operations.saturating_sub(total.sampled.operations) as f64;
     (total.sampled.thousandths as f64 / 1000.0 + unknown) / total.operations.max(1) as f64
 }
@@ -240,7 +244,15 @@ pub fn sampled_weight(total: &ScenarioTotal) -> f64 {
 /// them have one.
 fn kept(total: &ScenarioTotal) -> Option<f64> {
     let nearly_all = total.ids.count.saturating_mul(10) >= total.operations.saturating_mul(9);
-    total.ids.probability().filter(|_| total.sampled.operations == 0 && nearly_all)
+    let shown = total.settled.map_or_else(|| total.ids.probability(), Settled::probability);
+    shown.filter(|_| total.sampled.operations == 0 && nearly_all)
+}
+
+/// Leaves open how operations were sampled that were kept for what they are, where their trace identifiers look as if all were there.
+pub fn leave_open(total: &mut ScenarioTotal, is_chosen: bool) {
+    if is_chosen && kept(total).is_some_and(|probability| probability >= 1.0) {
+        total.settled = Some(Settled::Chosen);
+    }
 }
 
 /// How many operations one stands for by what spans tell of all of them; `None` where they do not.
@@ -267,6 +279,24 @@ fn sampling_note(total: &ScenarioTotal) -> Option<String> {
              decides at the end, leaves the same; `--sampling` gives its probability"
                 .to_owned()
         });
+    }
+    if let Some(FurtherCut { part, weight, otherwise }) = further_cut(total) {
+        return Some(format!(
+            "each of them stands for {} operations: trace identifiers fill {} of their range, less than the probability that spans record, so that a sampler left out \
+             more of them later; {}, were its decisions {} those of the first",
+            short(weight),
+            percent(part),
+            short(otherwise),
+            if otherwise < weight { "among" } else { "independent of" }
+        ));
+    }
+    if total.settled == Some(Settled::Chosen) {
+        return Some("they are no random sample of all: the rate and all utilisations are lower bounds".to_owned());
+    }
+    if total.settled == Some(Settled::Mixed) {
+        return Some(
+            "operations of its service were sampled in several ways, and its own are too few to tell how: the rate and all utilisations are lower bounds".to_owned(),
+        );
     }
     let unknown = total.operations.saturating_sub(total.sampled.operations);
     if unknown > 0 {

@@ -29,6 +29,7 @@ mod parts;
 mod profile;
 mod replicas;
 pub mod requests;
+mod sampling;
 mod servers;
 mod stability;
 mod starter;

@@ -15,6 +15,7 @@ use petgraph::unionfind::UnionFind;
 use crate::lqn::submodel::{EntryIndex, EntryKey, EntryTotal, Interaction, Position, RequestKind, Seconds, SubModel};
 use crate::lqn::timing::{CallLabel, CallTotal, PairTotal};
 use crate::model::fragments::give_back;
+use crate::model::sampling;
 use crate::model::weave::phase::PhaseParts;
 
 /// Calls are in order where they are so in 98 of 100 invocations: (98, 100).
@@ -31,6 +32,7 @@ const WIDEST: u64 = 16;
 /// keep their numbers.
 pub fn decided(sub: &SubModel) -> SubModel {
     let mut sub = sub.clone();
+    sampling::settle(&mut sub);
     give_back(&mut sub);
     outvote(&mut sub);
     let keys: Vec<EntryKey> = sub.entries().iter().map(|entry| entry.key).collect();

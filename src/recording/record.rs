@@ -219,6 +219,7 @@ impl<'a> Recorder<'a> {
             line: 0,
             start: Some((operation.start * 1e9) as i64),
             weight: None,
+            weight_given: false,
             extent: Extent::Whole,
             origins: Origins::Lines,
             events: operation.numbered(&mut self.names),

@@ -558,6 +558,7 @@ fn build(names: &mut TraceNames, raw: &[(String, String, Option<i64>, Vec<RawEve
             line: 0,
             start: *start,
             weight: None,
+            weight_given: false,
             extent: Extent::Whole,
             origins: Origins::Lines,
             events: built,

@@ -267,6 +267,7 @@ impl<'g> Run<'g> {
             line: 0,
             start: None,
             weight: None,
+            weight_given: false,
             extent: Extent::Whole,
             origins: Origins::Lines,
             events: self.events,

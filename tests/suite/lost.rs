@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::Path;
 
-use dyelog::lqn::Entry;
 use dyelog::lqn::submodel::SubModel;
+use dyelog::lqn::{Body, Entry};
 use dyelog::model::{Configuration, complete};
 use dyelog::solve::{LayeredOptions, layered};
 use dyelog::study::ScenarioResult;
@@ -147,6 +147,135 @@ fn fragments_are_loads_where_clients_were_not_traced() {
     // Half of the calls come from somebody who was not traced, and all of them.
     assert_eq!(scenarios(200, |number| number % 2 == 0), (vec!["back go".to_owned(), "front go".to_owned()], false));
     assert_eq!(scenarios(200, |_| true), (vec!["back go".to_owned()], false));
+}
+
+/// A service that records nothing for a while leaves pieces of its operations. Were they loads, these would be there twice.
+#[test]
+fn a_gap_in_the_spans_of_the_first_service_is_no_load() {
+    for gap in [80..160, 0..80, 170..250] {
+        assert_eq!(scenarios(250, |number| gap.contains(&number)), (vec!["front go".to_owned()], true));
+        let text: String = (0..250).map(|number| two_services(number, !gap.contains(&number))).collect();
+        let (rate, _) =
+            said(&reduced("two.jsonl", text.as_bytes())).scenarios.first().map(|own| (own.1, own.2)).expect("one");
+        assert!((rate / 50.0 - 1.0).abs() < CLOSE, "{rate} a second without the spans of {gap:?}");
+    }
+}
+
+/// A span: service, identifier, parent, kind, start and end in microseconds, name.
+type Row<'r> = (&'r str, u64, u64, u64, u64, u64, &'r str);
+
+/// Spans of a trace that begins at a number of microseconds; `attributes` are those of calls.
+fn spans_at(trace: u64, start: u64, rows: &[Row], attributes: &str) -> String {
+    rows.iter().fold(String::new(), |text, (service, id, parent, kind, begin, end, name)| {
+        let parent = if *parent == 0 { String::new() } else { format!("{parent:016x}") };
+        let (begin, end) = (start + begin, start + end);
+        let attributes = if *kind == 3 { attributes } else { "" };
+        text + &format!(
+            "{{\"resourceSpans\":[{{\"resource\":{{\"attributes\":[{{\"key\":\"service.name\",\"value\":{{\"stringValue\":\"{service}\"}}}}]}},\
+             \"scopeSpans\":[{{\"spans\":[{{\"traceId\":\"{trace:032x}\",\"spanId\":\"{id:016x}\",\"parentSpanId\":\"{parent}\",\"name\":\"{name}\",\
+             \"kind\":{kind},\"startTimeUnixNano\":\"1700000{begin:09}001\",\"endTimeUnixNano\":\"1700000{end:09}001\",\"attributes\":[{attributes}]}}]}}]}}]}}\n"
+        )
+    })
+}
+
+fn demand(sub: &SubModel, task: &str) -> (f64, f64) {
+    let (model, _, _) = complete(sub, &Configuration::default()).expect("there is something to model");
+    let entries = model.entries.iter().filter(|entry| model.tasks[entry.task.index()].name.as_ref() == task);
+    let phases = entries.flat_map(|entry| match &entry.body {
+        Body::Phases(phases) => phases.clone(),
+        Body::Activities(_) => Vec::new(),
+    });
+    phases.fold((0.0, 0.0), |(demand, calls), phase| {
+        (demand + phase.demand + phase.think_time, calls + phase.calls.iter().map(|call| call.mean).sum::<f64>())
+    })
+}
+
+/// Between two services that record spans, one that records none is known by the call to it.
+#[test]
+fn a_service_without_spans_calls_what_lies_within_the_call_to_it() {
+    let text: String = (0..200).fold(String::new(), |text, number| {
+        let rows: [Row; 7] = [
+            ("front", 1, 0, 2, 0, 9000, "go"),
+            ("front", 2, 1, 3, 1000, 8000, "middle"),
+            // Its own spans, 3 to 5, were never recorded.
+            ("back", 6, 4, 2, 2000, 4000, "read"),
+            ("back", 7, 5, 2, 5000, 6000, "write"),
+            ("front", 8, 1, 3, 8200, 8800, "other"),
+            ("other", 9, 8, 2, 8300, 8700, "other"),
+            ("front", 10, 1, 1, 100, 200, "local"),
+        ];
+        let peer = "{\"key\":\"peer.service\",\"value\":{\"stringValue\":\"middle\"}}";
+        text + &spans_at(number + 1, 20_000 * number, &rows[..4], peer)
+            + &spans_at(number + 1, 20_000 * number, &rows[4..], "")
+    });
+    let sub = reduced("silent.jsonl", text.as_bytes());
+    let (demand, calls) = demand(&sub, "middle");
+    assert!((demand - 0.004).abs() < 0.0002, "it works for 4 ms of the 7 ms that the call takes: {demand}");
+    assert!((calls - 2.0).abs() < 1e-6, "{calls}");
+}
+
+/// A few messages lose their senders: their work is part of others' operations.
+#[test]
+fn work_on_messages_whose_senders_were_lost_is_no_scenario() {
+    let text: String = (0..200).fold(String::new(), |text, number| {
+        let start = 20_000 * number;
+        let rows: [Row; 2] = [("front", 1, 0, 2, 0, 4000, "go"), ("front", 2, 1, 4, 1000, 1100, "send")];
+        let sent = if number % 20 == 3 { &rows[..1] } else { &rows[..] };
+        let work = spans_at(1000 + number, start, &[("mail", 3, 0, 5, 1500, 3000, "work")], "").replace(
+            "\"attributes\":[]}]",
+            &format!(
+                "\"links\":[{{\"traceId\":\"{:032x}\",\"spanId\":\"{:016x}\"}}],\"attributes\":[]}}]",
+                number + 1,
+                2
+            ),
+        );
+        text + &spans_at(number + 1, start, sent, "") + &work
+    });
+    let sub = reduced("mail.jsonl", text.as_bytes());
+    let (model, findings, origins) = complete(&sub, &Configuration::default()).expect("there is something to model");
+    let names: Vec<&str> = origins.scenarios.iter().map(|own| &*own.name).collect();
+    assert_eq!(names, ["front go"]);
+    assert!(has(&findings, "M039", "below a span that was lost"), "{findings:?}");
+    let results = layered(&model, &LayeredOptions::default()).expect("it can be solved");
+    let task = model.tasks.iter().position(|task| task.name.as_ref() == "mail").expect("it is there");
+    let (mails, operations) = (results.tasks[task].throughput, 50.0);
+    assert!((mails / operations - 1.0_f64).abs() < CLOSE, "{mails} mails a second");
+}
+
+/// A call to a service without spans leaves nothing where its client span is lost. Its time is no work.
+#[test]
+fn calls_of_which_nothing_is_left_are_put_back() {
+    let of = |is_lost: fn(u64) -> bool| {
+        let text: String = (0..300).fold(String::new(), |text, number| {
+            let (start, own) = (20_000 * number, 100 * (number % 7));
+            let rows: [Row; 4] = [
+                ("front", 1, 0, 2, 0, 9000 + own, "go"),
+                ("front", 2, 1, 3, 500, 8500 + own, "next"),
+                ("back", 3, 2, 2, 600, 8400 + own, "next"),
+                ("back", 4, 3, 3, 1000, 8000 + 10 * (number % 11), "bank"),
+            ];
+            let lost = if is_lost(number) { 3 } else { 4 };
+            // First spans are lost, too, which shows that some are.
+            let from = usize::from(is_lost(number + 10));
+            text + &spans_at(number + 1, start, &rows[from..lost], "")
+        });
+        demand(&reduced("bank.jsonl", text.as_bytes()), "back")
+    };
+    let (whole, _) = of(|_| false);
+    let (left, calls) = of(|number| number % 20 == 3);
+    assert!((left / whole - 1.0).abs() < CLOSE, "{left} for {whole} s");
+    assert!((calls - 1.0).abs() < 0.01, "{calls} calls");
+    // A visit that leaves it out and takes no longer has made no such call.
+    let text: String = (0..300).fold(String::new(), |text, number| {
+        let end = if number % 30 == 3 { 1800 } else { 9000 };
+        let rows: [Row; 2] = [("front", 1, 0, 2, 0, end, "go"), ("front", 2, 1, 3, 500, 8000, "bank")];
+        let made = if number % 30 == 3 { &rows[..1] } else { &rows[..] };
+        let orphan: [Row; 1] = [("other", 9, 8, 2, 1, 2, "x")];
+        let lost = if number == 9 { spans_at(number + 1, 20_000 * number, &orphan, "") } else { String::new() };
+        text + &spans_at(number + 1, 20_000 * number, made, "") + &lost
+    });
+    let (_, calls) = demand(&reduced("left_out.jsonl", text.as_bytes()), "front");
+    assert!((calls - 29.0 / 30.0).abs() < 0.01, "{calls} calls");
 }
 
 #[test]

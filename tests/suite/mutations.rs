@@ -479,6 +479,27 @@ fn what_is_left_of_a_lost_first_service_is_one_scenario() {
     assert!((rate / rates - 1.0).abs() < CLOSE, "{rate} of {rates}");
 }
 
+/// One machine has one clock. Services that name one, and whose clocks differ, are not on it, and their calls are corrected.
+#[test]
+fn services_that_name_one_host_may_have_several_clocks() {
+    let spans = Spans::read(&bytes_of("shop"));
+    let whole = said(&spans.write());
+    let hosts: BTreeSet<String> =
+        spans.spans.iter().map(|span| span.from.to_string()).filter(|own| own.contains("host.name")).collect();
+    assert!(!hosts.is_empty(), "the shop names its host");
+    for off in [-5_000_000, 500_000_000] {
+        let mut skewed = spans.clone();
+        for span in skewed.spans.iter_mut().filter(|span| span.service == "catalog") {
+            (span.start, span.end) = (span.start + off, span.end + off);
+        }
+        let skewed = said(&skewed.write());
+        for (scenario, (_, response)) in &whole.scenarios {
+            let own = skewed.scenarios[scenario].1;
+            assert!((own / response - 1.0).abs() < CLOSE, "{off}: {scenario} {own} for {response} s");
+        }
+    }
+}
+
 #[test]
 fn clocks_that_cut_times_off_leave_means() {
     let spans = Spans::read(&bytes_of("shop"));

@@ -333,6 +333,7 @@ fn bare(names: &mut TraceNames, events: Vec<Event>) -> Operation {
         line: 1,
         start: None,
         weight: None,
+        weight_given: false,
         extent: Extent::Whole,
         origins: Origins::Lines,
         events,

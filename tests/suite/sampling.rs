@@ -135,6 +135,122 @@ fn the_hotel_has_the_rates_of_its_load() {
     }
 }
 
+/// An identifier that looks random.
+fn id(number: u64) -> u128 {
+    let mixed = |number: u64| {
+        let own = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let own = (own ^ (own >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let own = (own ^ (own >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        own ^ (own >> 31)
+    };
+    (u128::from(mixed(2 * number)) << 64) | u128::from(mixed(2 * number + 1))
+}
+
+/// Operations of one service, ten a second, named by a function of their number, of which those are kept that another one of their trace identifier tells.
+fn kept(count: u64, name: fn(u64) -> &'static str, keep: fn(&str, u128) -> bool, attributes: &str) -> SubModel {
+    let text: String = (0..count).filter(|number| keep(name(*number), id(*number))).fold(String::new(), |text, number| {
+        let start = 1_700_000_000_000_000_001 + u128::from(number) * 100_000_000;
+        let end = start + 1_000_000;
+        text + &format!(
+            "{{\"resourceSpans\":[{{\"resource\":{{\"attributes\":[{{\"key\":\"service.name\",\"value\":{{\"stringValue\":\"s\"}}}}]}},\
+             \"scopeSpans\":[{{\"spans\":[{{\"traceId\":\"{:032x}\",\"spanId\":\"00000000000000aa\",\"name\":\"{}\",\
+             \"kind\":2,\"startTimeUnixNano\":\"{start}\",\"endTimeUnixNano\":\"{end}\",\"attributes\":[{attributes}]}}]}}]}}]}}\n",
+            id(number),
+            name(number)
+        )
+    });
+    reduced(text.as_bytes(), None)
+}
+
+/// Whether a ratio sampler keeps an identifier that decides by its lower half.
+fn is_low(id: u128, part: f64) -> bool {
+    ((id as u64) << 1) as f64 / 2_f64.powi(64) < part
+}
+
+/// The same operations a second of each scenario, by name.
+fn rates(sub: &SubModel) -> (Vec<f64>, Vec<Diagnostic>) {
+    let (_, findings, origins) = complete(sub, &Configuration::default()).expect("there is something to model");
+    (origins.scenarios.iter().map(|own| own.observed_rate.expect("there is a rate")).collect(), findings)
+}
+
+fn often_or_seldom(number: u64) -> &'static str {
+    if number % 100 == 7 { "seldom" } else { "often" }
+}
+
+/// One sampler decides on all that a service begins: what many operations tell of it holds for a few.
+#[test]
+fn one_sampler_is_settled_for_all_scenarios_of_a_service() {
+    let sub = kept(8000, often_or_seldom, |_, id| is_low(id, 0.1), "");
+    let (found, findings) = rates(&sub);
+    let seldom = sub.scenarios.values().map(|own| own.operations).min().expect("there are two");
+    assert!((3..10).contains(&seldom), "{seldom} are too few to tell it by themselves");
+    let expected = seldom as f64 / 80.0;
+    assert!((found[0] / 9.9 - 1.0).abs() < 0.15, "{found:?}");
+    assert!((found[1] / (expected * 0.1 * 10.0) - 1.0).abs() < 0.15, "{found:?}");
+    assert!(!findings.iter().any(|own| own.code.0 == "M069"), "{findings:?}");
+}
+
+/// Scenarios that were sampled in different ways keep their own weights, and that is told. Few operations beside them tell nothing.
+#[test]
+fn mixed_sampling_is_told() {
+    let name = |number: u64| ["often", "often", "thinned", "thinned", "thinned"][(number % 5) as usize];
+    let sub = kept(3000, name, |name, id| name == "often" || is_low(id, 0.1), "");
+    let (found, findings) = rates(&sub);
+    assert!((found[0] / 4.0 - 1.0).abs() < 0.05 && (found[1] / 6.0 - 1.0).abs() < 0.2, "{found:?}");
+    let told = findings.iter().find(|own| own.code.0 == "M069").expect("it is told");
+    assert!(told.notes.iter().any(|note| note.contains("were not traced")), "{told:?}");
+    let name = |number: u64| match number % 1000 {
+        7 => "few",
+        number if number % 2 == 0 => "often",
+        _ => "thinned",
+    };
+    let sub = kept(4000, name, |name, id| name != "thinned" || is_low(id, 0.1), "");
+    let (_, findings) = rates(&sub);
+    assert!(noted(&findings, "of `s few` it is not known"), "{findings:?}");
+}
+
+/// Identifiers that fill a smaller part of their range than a recorded probability show that more was left out later.
+#[test]
+fn a_recorded_weight_that_identifiers_contradict_is_put_right() {
+    let half = tag("X-SampleRatio", "doubleValue", "0.5");
+    let one = |_: u64| "one";
+    let sub = kept(4000, one, |_, id| is_low(id, 0.5), &half);
+    let (found, findings) = rates(&sub);
+    assert!((found[0] / 10.0 - 1.0).abs() < 0.05 && noted(&findings, "by how they were sampled"), "{found:?}");
+    // By the same number of the identifier, and by another one.
+    let sub = kept(4000, one, |_, id| is_low(id, 0.5) && is_low(id, 0.1), &half);
+    let (again, _) = saved::parse(&"s.json".into(), &saved::write(&sub, "name")).expect("it was just written");
+    for sub in [sub, again] {
+        let (found, findings) = rates(&sub);
+        assert!((found[0] / 10.0 - 1.0).abs() < 0.1 && noted(&findings, "left out"), "{found:?}");
+    }
+    let sub = kept(8000, one, |_, id| is_low(id, 0.5) && is_low(id >> 64, 0.1), &half);
+    let (found, findings) = rates(&sub);
+    assert!((found[0] / 10.0 - 1.0).abs() < 0.15 && noted(&findings, "left out"), "{found:?}");
+}
+
+/// Slow operations that were all kept beside one of ten of the others are no random sample, and nothing says that all were traced.
+#[test]
+fn slow_ones_beside_a_part_of_the_others_are_told() {
+    let text: String = (0..6000_u64).fold(String::new(), |text, number| {
+        let time = 0.01 - 0.02 * ((id(number) >> 96) as f64 / 2_f64.powi(32)).max(1e-6).ln();
+        if time < 0.04 && number % 10 != 0 {
+            return text;
+        }
+        let start = 1_700_000_000_000_000_001 + u128::from(number) * 100_000_000;
+        let end = start + (time * 1e9) as u128;
+        text + &format!(
+            "{{\"resourceSpans\":[{{\"resource\":{{\"attributes\":[{{\"key\":\"service.name\",\"value\":{{\"stringValue\":\"s\"}}}}]}},\
+             \"scopeSpans\":[{{\"spans\":[{{\"traceId\":\"{:032x}\",\"spanId\":\"00000000000000aa\",\"name\":\"go\",\
+             \"kind\":2,\"startTimeUnixNano\":\"{start}\",\"endTimeUnixNano\":\"{end}\"}}]}}]}}]}}\n",
+            id(number + 100_000)
+        )
+    });
+    let (_, findings) = rates(&reduced(text.as_bytes(), None));
+    assert!(findings.iter().any(|own| own.code.0 == "M067" && own.message.contains("40 ms")), "{findings:?}");
+    assert!(!noted(&findings, "all operations are taken to be traced"), "{findings:?}");
+}
+
 /// Names that differ in a number outside of a path are answered by the pattern to give; a few steps that are numbered are not.
 #[test]
 fn names_that_differ_in_a_number_are_told_with_their_pattern() {

@@ -38,6 +38,24 @@ const SAMPLERS: [fn(u128) -> u64; 8] = [
     |id| (id as u64).wrapping_mul(1_111_111_111_111_111_111),
 ];
 
+/// What a ratio sampler did.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sampling {
+    /// Which of the samplers that are known.
+    pub sampler: usize,
+    /// The probability with which it kept traces.
+    pub probability: f64,
+}
+
+impl Sampling {
+    /// Whether tracers that record their probability decide by the same number: Jaeger's clients and OpenTelemetry's probability sampler.
+    #[must_use]
+    pub fn is_of_tracers(self) -> bool {
+        const TRACERS: [usize; 2] = [0, 6];
+        TRACERS.contains(&self.sampler)
+    }
+}
+
 /// What identifiers make of one sampler's numbers, in 32 bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Numbers {
@@ -78,13 +96,46 @@ impl KeptIds {
 
     /// The probability with which these were kept; 1 where they fill the range, `None` where nothing can be told.
     pub fn probability(&self) -> Option<f64> {
+        self.sampling().map(|own| own.probability)
+    }
+
+    /// The same, and of which sampler's numbers it is that of.
+    pub fn sampling(&self) -> Option<Sampling> {
         if self.count < FEWEST {
             return None;
         }
         let all = if self.count < ENOUGH { CHANCE.powf(1.0 / self.count as f64) } else { ALL };
         // One sampler's part can look like a greater part of another's.
-        let parts = self.numbers.iter().filter_map(|own| self.one(own)).filter(|part| *part < all);
-        parts.reduce(f64::min).or_else(|| self.one(&self.numbers[0]).filter(|_| self.count >= ENOUGH).map(|_| 1.0))
+        let part = |(sampler, own)| Some(Sampling { sampler, probability: self.one(own)? });
+        let parts = self.numbers.iter().enumerate().filter_map(part).filter(|own| own.probability < all);
+        let fills = || self.one(&self.numbers[0]).filter(|_| self.count >= ENOUGH);
+        parts
+            .min_by(|left, right| left.probability.total_cmp(&right.probability))
+            .or_else(|| fills().map(|_| Sampling { sampler: 0, probability: 1.0 }))
+    }
+
+    /// Whether they may be what a sampler leaves that others show, however few they are.
+    pub fn agree(&self, with: Sampling) -> bool {
+        let Sampling { sampler, probability } = with;
+        if self.count == 0 {
+            return true;
+        }
+        if probability >= 1.0 {
+            return self.probability().is_none_or(|own| own >= 1.0);
+        }
+        let (own, count) = (&self.numbers[sampler], self.count as f64);
+        let part = |number: f64| number / 2.0_f64.powi(32) / probability;
+        let (greatest, mean) = (part(own.greatest.into()), part(own.sum as f64 / count));
+        // One beyond the range was not kept by that sampler. The probability is known to about one part in as many as there are numbers.
+        greatest <= 1.0 + ERRORS / count
+            && greatest.powf(count) >= CHANCE
+            && (mean - 0.5).abs() <= ERRORS / (12.0 * count).sqrt()
+    }
+
+    /// Whether one of the samplers shows about this probability.
+    pub fn show(&self, probability: f64) -> bool {
+        let near = |part: f64| (part / probability - 1.0).abs() <= ERRORS / (self.count.max(1) as f64);
+        self.count >= ENOUGH && self.numbers.iter().filter_map(|own| self.one(own)).any(near)
     }
 
     fn one(&self, own: &Numbers) -> Option<f64> {

@@ -85,6 +85,10 @@ struct ScenarioShape {
     #[serde(skip_serializing_if = "is_zero", default)]
     headless: u64,
     #[serde(skip_serializing_if = "is_zero", default)]
+    pieces: u64,
+    #[serde(skip_serializing_if = "is_zero", default)]
+    unlinked: u64,
+    #[serde(skip_serializing_if = "is_zero", default)]
     failures: u64,
     #[serde(skip_serializing_if = "is_zero", default)]
     chosen: u64,
@@ -92,6 +96,8 @@ struct ScenarioShape {
     sampled: Option<SampledShape>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     ids: Option<IdsShape>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    told_ids: Option<IdsShape>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     first_start: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none", default)]

@@ -20,7 +20,7 @@ pub use entry::{
     ActivityTotal, BlockTotal, Branch, BranchTotal, EntryTotal, Position, RequestKind, RequestTotal, WITNESSES,
     Witness, WorkTotal,
 };
-pub use scenario::{Sampled, ScenarioTotal, Undated, common_step};
+pub use scenario::{Sampled, ScenarioTotal, Settled, Undated, common_step};
 pub use sums::{Moments, Seconds};
 
 pub(crate) type FxIndexMap<K, V> = IndexMap<K, V, FxBuildHasher>;

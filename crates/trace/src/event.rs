@@ -266,6 +266,15 @@ pub enum Extent {
     Rest,
     /// The same, and nothing of the trace came before.
     Headless,
+    /// A further part of an operation whose first event was lost: another one is [`Extent::Headless`].
+    Piece,
+    /// What follows a message whose sender was not recorded.
+    Unlinked,
+}
+
+impl Extent {
+    /// All there are.
+    pub const ALL: [Self; 5] = [Self::Whole, Self::Rest, Self::Headless, Self::Piece, Self::Unlinked];
 }
 
 /// One execution of a scenario.
@@ -285,6 +294,8 @@ pub struct Operation {
     /// How many operations it stands for, one by the probability with which it was kept: 1 where all were. `None` where the trace does not tell;
     /// [`Operation::CHOSEN`] where it was kept for what it is.
     pub weight: Option<f64>,
+    /// Whether that was given by who reads the trace, and not recorded.
+    pub weight_given: bool,
     /// How much of the execution it is.
     pub extent: Extent,
     /// What the events' origins mean.

@@ -10,8 +10,9 @@ use crate::model::config::Configuration;
 use crate::model::demand::{is_measured, measured_time};
 use crate::model::parts::Parts;
 use crate::model::servers::discipline::Discipline;
+use crate::model::servers::observed::Observed;
 use crate::model::servers::sampled::waiting;
-use crate::model::servers::{Host, MOST_SERVERS, Observed, given, host_of};
+use crate::model::servers::{Host, MOST_SERVERS, given, host_of};
 
 /// The hosts that one server would be too few for, by name.
 pub fn hosts(parts: &Parts<'_>, configuration: &Configuration, observed: &Observed) -> BTreeMap<String, Host> {
@@ -27,6 +28,7 @@ pub fn hosts(parts: &Parts<'_>, configuration: &Configuration, observed: &Observ
         if given(configuration, &name).is_some() {
             continue;
         }
+        let observed = observed.at(parts, &entries);
         let per_second = observed.seconds * observed.probability;
         let busy: f64 = entries.iter().map(|index| measured_time(parts.sub.entry(*index))).sum::<f64>() / per_second;
         let there: f64 =

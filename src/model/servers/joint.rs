@@ -8,10 +8,11 @@ use crate::lqn::submodel::{EntryIndex, EntryKey, SubModel};
 use crate::model::config::Configuration;
 use crate::model::parts::Parts;
 use crate::model::servers::discipline::Discipline;
+use crate::model::servers::observed::Observed;
 use crate::model::servers::occupancy::Occupancy;
 use crate::model::servers::sampled::waiting;
 use crate::model::servers::{
-    ENOUGH, Evidence, Host, Observed, OwnTime, Traced, busy, candidates, copies, disciplines, given, hosts_of, levels,
+    ENOUGH, Evidence, Host, OwnTime, Traced, busy, candidates, copies, disciplines, given, hosts_of, levels,
     scheduling_given, unlikelihood,
 };
 use crate::model::utilisation::Busy;
@@ -93,7 +94,7 @@ pub struct Joint {
 
 /// A host under one load.
 struct View<'v, 's> {
-    observed: &'v Observed,
+    observed: Observed,
     entries: &'v [EntryIndex],
     parts: &'v Parts<'s>,
     occupancy: Occupancy,
@@ -134,6 +135,7 @@ impl Joint {
                     let stays: Vec<&Stays> = entries.iter().map(|index| &parts.sub.entry(*index).stays).collect();
                     let busy = configuration.measured.get(name).copied();
                     let occupancy = Occupancy::of(&stays, &copies(parts, configuration, name, entries));
+                    let observed = observed.at(parts, entries);
                     View { observed, entries, parts, occupancy, busy }
                 });
                 views.push(view.filter(|view| view.occupancy.stays() >= ENOUGH));

@@ -10,6 +10,7 @@ mod busy;
 mod customers;
 mod discipline;
 mod joint;
+mod observed;
 mod occupancy;
 mod sampled;
 
@@ -21,8 +22,8 @@ use crate::lqn::submodel::{EntryIndex, EntryTotal, Interaction};
 use crate::lqn::{Multiplicity, Scheduling, Work};
 use crate::model::config::Configuration;
 use crate::model::demand::is_measured;
-use crate::model::load::Recording;
 use crate::model::parts::Parts;
+use crate::model::servers::observed::Observed;
 use crate::model::servers::occupancy::{Imputed, Occupancy};
 use crate::model::servers::sampled::{Share, offered, waiting};
 use crate::model::utilisation::Busy;
@@ -141,6 +142,7 @@ impl Traced {
                 continue;
             }
             let stations = occupancy.stations as f64;
+            let observed = observed.at(parts, &entries);
             let seen: f64 = entries.iter().map(|index| observed.present(parts, *index)).sum();
             let busy = configuration.measured.get(&name).copied();
             let discipline = Discipline::given(scheduling_given(configuration, &name));
@@ -402,37 +404,6 @@ impl Load {
     /// How many more would be there under open arrivals.
     fn beyond(&self) -> f64 {
         self.busy * (1.0 + self.queueing) - self.there
-    }
-}
-
-/// What the traces were recorded of.
-struct Observed {
-    /// The probability with which an operation was traced.
-    probability: f64,
-    /// For how long operations were traced, seconds.
-    seconds: f64,
-    /// How many operations were under way on average, those that were not traced included.
-    there: f64,
-}
-
-impl Observed {
-    /// Of all scenarios together; `None` where no rate is known.
-    fn of(parts: &Parts<'_>) -> Option<Self> {
-        // The scenario with most operations tells for how long the traces were recorded.
-        let largest = parts.customers.iter().max_by_key(|customer| customer.scenario_total.operations)?;
-        let total = &largest.scenario_total;
-        let (rate, weight) = (Recording::of(parts.sub.scenarios.values()).rate(total)?, load::weight(total).max(1.0));
-        let seconds = total.operations as f64 * weight / rate;
-        let responses = parts.customers.iter().map(|customer| customer.scenario_total.response.sum.as_f64());
-        let there = responses.sum::<f64>() * weight / seconds;
-        // What operations did whose first span alone was lost was seen.
-        let probability = 1.0 / load::sampled_weight(total).max(1.0);
-        Some(Self { probability, seconds, there: there.max(f64::MIN_POSITIVE) })
-    }
-
-    /// How many invocations of an entry were at work on average, of those that were traced.
-    fn present(&self, parts: &Parts<'_>, index: EntryIndex) -> f64 {
-        parts.sub.entry(index).own_time() / self.seconds
     }
 }
 

@@ -146,7 +146,8 @@ impl Reader<'_> {
             }
             let operations = self.count(shape.operations, MOST, &item);
             let fragments = self.count(shape.fragments, operations, &item);
-            let headless = self.count(shape.headless, fragments, &item);
+            let [headless, pieces, unlinked] =
+                [shape.headless, shape.pieces, shape.unlinked].map(|count| self.count(count, fragments, &item));
             let failures = self.count(shape.failures, operations, &item);
             let chosen = self.count(shape.chosen, operations, &item);
             let sampled = shape.sampled.as_ref().map(|own| Sampled {
@@ -163,9 +164,11 @@ impl Reader<'_> {
                 operations: self.count(shape.operations, MOST, &item),
                 nanoseconds: shape.nanoseconds,
             });
-            let ids = shape.ids.as_ref().map(|own| self.ids(own, operations, &item));
+            let [ids, told_ids] =
+                [&shape.ids, &shape.told_ids].map(|ids| ids.as_ref().map(|own| self.ids(own, operations, &item)));
             let total = sub.scenarios.entry(name).or_default();
-            total.ids = ids.unwrap_or_default();
+            (total.ids, total.told_ids) = (ids.unwrap_or_default(), told_ids.unwrap_or_default());
+            (total.pieces, total.unlinked) = (pieces, unlinked);
             total.undated = undated.unwrap_or_default();
             (total.operations, total.fragments, total.headless) = (operations, fragments, headless);
             (total.failures, total.chosen) = (failures, chosen);

@@ -44,6 +44,8 @@ pub(super) fn document(sub: &SubModel, merge: &str, kept: Option<&Kept>) -> Docu
             operations: total.operations,
             fragments: total.fragments,
             headless: total.headless,
+            pieces: total.pieces,
+            unlinked: total.unlinked,
             failures: total.failures,
             chosen: total.chosen,
             sampled: (total.sampled != Sampled::default()).then_some(SampledShape {
@@ -54,6 +56,7 @@ pub(super) fn document(sub: &SubModel, merge: &str, kept: Option<&Kept>) -> Docu
             last_start: total.last_start,
             last_end: total.last_end,
             ids: IdsShape::of(&total.ids),
+            told_ids: IdsShape::of(&total.told_ids),
             starts: StartsShape::of(&total.starts),
             undated: (total.undated != Undated::default()).then_some(UndatedShape {
                 traces: total.undated.traces,

@@ -34,6 +34,10 @@ pub struct ScenarioTotal {
     pub fragments: u64,
     /// How many of the fragments are all that is left of their operation.
     pub headless: u64,
+    /// How many of the fragments are further parts of operations of which that was all.
+    pub pieces: u64,
+    /// How many of the fragments work on messages whose senders were not recorded.
+    pub unlinked: u64,
     /// How many operations more there were whose first span was lost. Completion counts them.
     pub beheaded: u64,
     /// How many of all failed, as far as traces tell.
@@ -44,6 +48,10 @@ pub struct ScenarioTotal {
     pub sampled: Sampled,
     /// The trace identifiers of those that tell nothing of it.
     pub ids: KeptIds,
+    /// The trace identifiers of those that tell it.
+    pub told_ids: KeptIds,
+    /// The probability with which all were kept, as trace identifiers of this and other scenarios show it. Completion settles it; it is not saved.
+    pub settled: Option<Settled>,
     /// Earliest and latest start of an operation, nanoseconds from the trace's epoch, where known.
     pub first_start: Option<i64>,
     /// Latest start.
@@ -85,11 +93,14 @@ impl ScenarioTotal {
         self.operations += other.operations;
         self.fragments += other.fragments;
         self.headless += other.headless;
+        self.pieces += other.pieces;
+        self.unlinked += other.unlinked;
         self.beheaded += other.beheaded;
         self.failures += other.failures;
         self.chosen += other.chosen;
         self.sampled.merge(&other.sampled);
         self.ids.merge(&other.ids);
+        self.told_ids.merge(&other.told_ids);
         self.first_start = least(self.first_start, other.first_start);
         self.last_start = self.last_start.max(other.last_start);
         self.last_end = self.last_end.max(other.last_end);
@@ -112,6 +123,37 @@ pub struct Sampled {
     pub thousandths: u64,
     /// As many arrivals tell the rate as well as counted requests do; 0 where none were counted. It is not saved: a model is completed with its counters.
     pub counted: u64,
+}
+
+/// What all scenarios together tell of the sampling of one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Settled {
+    /// Trace identifiers show the probability with which they were kept, in millionths of a millionth.
+    Kept(u64),
+    /// Others of its service were sampled in several ways, and its own trace identifiers are too few to tell.
+    Mixed,
+    /// They were kept for what they are, so that their trace identifiers tell nothing of the others.
+    Chosen,
+}
+
+impl Settled {
+    /// Parts of a probability.
+    const PARTS: f64 = 1e12;
+
+    /// Kept with that probability.
+    #[must_use]
+    pub fn kept(probability: f64) -> Self {
+        Self::Kept((probability.clamp(0.0, 1.0) * Self::PARTS).round() as u64)
+    }
+
+    /// That probability, where it is known.
+    #[must_use]
+    pub fn probability(self) -> Option<f64> {
+        match self {
+            Self::Kept(parts) => Some(parts as f64 / Self::PARTS),
+            Self::Mixed | Self::Chosen => None,
+        }
+    }
 }
 
 impl Sampled {

@@ -231,15 +231,18 @@ impl Summary {
         let headless = u64::from(operation.extent == Extent::Headless);
         let failures = u64::from(outcomes::failed(toeg, toeg.root()));
         let mut one = ScenarioTotal { operations: 1, fragments, headless, failures, ..Default::default() };
-        if operation.weight == Some(Operation::CHOSEN) {
-            one.chosen = 1;
-        } else if let Some(weight) = operation.weight {
-            one.sampled.add(weight);
-        } else if operation.extent == Extent::Whole
-            && is_measured(toeg)
-            && let Ok(id) = u128::from_str_radix(&operation.run, 16)
-        {
-            one.ids.add(id);
+        one.pieces = u64::from(operation.extent == Extent::Piece);
+        one.unlinked = u64::from(operation.extent == Extent::Unlinked);
+        // The identifier of a trace is that of its first operation.
+        let tells = matches!(operation.extent, Extent::Whole | Extent::Unlinked) && is_measured(toeg);
+        let id = u128::from_str_radix(&operation.run, 16).ok().filter(|_| tells);
+        match operation.weight {
+            Some(Operation::CHOSEN) => one.chosen = 1,
+            Some(weight) => {
+                one.sampled.add(weight);
+                id.filter(|_| !operation.weight_given).into_iter().for_each(|id| one.told_ids.add(id));
+            }
+            None => id.into_iter().for_each(|id| one.ids.add(id)),
         }
         one.grain = step;
         let mut response = None;

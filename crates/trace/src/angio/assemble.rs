@@ -72,6 +72,7 @@ impl<'a> Assembler<'a> {
             line,
             start: header.start,
             weight: None,
+            weight_given: false,
             extent: Extent::Whole,
             origins: Origins::Lines,
             events: Vec::with_capacity(self.guess),

@@ -174,6 +174,7 @@ impl<'a> Emitter<'a> {
             line: 0,
             start,
             weight: None,
+            weight_given: false,
             extent: if headless { Extent::Headless } else { Extent::Whole },
             origins: Origins::Items(std::mem::take(&mut self.items)),
             events: std::mem::take(&mut self.events),

@@ -12,13 +12,13 @@
 
 use std::cmp::Ordering;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::spans::ids::{SpanId, TraceId};
 use crate::spans::misread::{self, UsualTimes};
 use crate::spans::model::{Messaging, Span, SpanKind, Spans};
 use crate::spans::restore::{self, Callers, restore};
-use crate::{ReadReport, codes};
+use crate::{Extent, ReadReport, codes};
 use dyelog_diagnostic::Diagnostic;
 use dyelog_diagnostic::names::{Name, Names};
 
@@ -55,8 +55,8 @@ pub struct Tree {
     pub end: usize,
     /// Which of its trace's trees it is, from 1.
     pub number: u32,
-    /// Whether it hung on a span that was lost.
-    pub fragment: bool,
+    /// How much of an operation it is.
+    pub extent: Extent,
 }
 
 /// What the steps of the assembly share.
@@ -142,7 +142,8 @@ pub(super) struct Findings {
 impl Findings {
     /// All of it, in the order of the steps.
     pub fn merge_into(self, report: &mut ReadReport) {
-        for step in [self.duplicates, self.links, self.times, self.lost, self.rootless, self.circles] {
+        // What says that the first service is missing comes before what that does to single spans.
+        for step in [self.duplicates, self.rootless, self.links, self.times, self.lost, self.circles] {
             report.merge(step);
         }
     }
@@ -420,6 +421,7 @@ fn follow_links(work: &mut Work<'_>) {
                 )
                 .with_note("it is left where it is")
             });
+            work.spans.spans[index as usize].unlinked = !span.parent.is_some();
             continue;
         };
         work.parent[index as usize] = cause;
@@ -530,15 +532,26 @@ fn build_forest(mut work: Work<'_>, moved: FxHashMap<u32, i64>) -> Forest {
 fn number(work: &Work<'_>, mut roots: Vec<(u32, usize, usize)>) -> Vec<Tree> {
     let key = |root: u32| (work.span(root).start, work.span(root).trace, work.span(root).id, work.span(root).kind);
     roots.sort_by_key(|(root, ..)| key(*root));
-    let mut numbers: FxHashMap<TraceId, u32> = FxHashMap::default();
+    let is_fragment =
+        |span: &Span| span.lost || span.parent.is_some() && work.named(span.trace, span.parent).is_empty();
+    let is_first = |root: u32| Some(work.span(root)).filter(|span| !is_fragment(span) && !span.unlinked);
+    let begun: FxHashSet<TraceId> = roots.iter().filter_map(|root| Some(is_first(root.0)?.trace)).collect();
+    // Of each trace, how many trees there are so far, and whether one of them is the first of what is left of its operation.
+    let mut numbers: FxHashMap<TraceId, (u32, bool)> = FxHashMap::default();
     roots
         .into_iter()
         .map(|(root, first, end)| {
             let span = work.span(root);
-            let number = numbers.entry(span.trace).or_insert(0);
+            let (number, has_head) = numbers.entry(span.trace).or_default();
             *number += 1;
-            let orphan = span.parent.is_some() && work.named(span.trace, span.parent).is_empty();
-            Tree { first, end, number: *number, fragment: span.lost || orphan }
+            let extent = match (is_fragment(span), begun.contains(&span.trace)) {
+                (false, _) if span.unlinked => Extent::Unlinked,
+                (false, _) => Extent::Whole,
+                (true, true) => Extent::Rest,
+                (true, false) if std::mem::replace(has_head, true) => Extent::Piece,
+                (true, false) => Extent::Headless,
+            };
+            Tree { first, end, number: *number, extent }
         })
         .collect()
 }

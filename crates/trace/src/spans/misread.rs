@@ -131,7 +131,10 @@ impl UsualTimes {
             let Some(parent) = waiting_parent(work, index) else { continue };
             let (span, parent) = (work.span(index), work.span(parent));
             let apart = self.are_apart(span, parent);
-            self.by_clocks.entry((alike(span), parent.clock(), span.clock())).or_default().add(apart);
+            self.by_clocks
+                .entry((alike(span), parent.clock().of_machine(), span.clock().of_machine()))
+                .or_default()
+                .add(apart);
             self.by_name.entry(alike(span)).or_default().add(apart);
             self.all.add(apart);
         }
@@ -156,7 +159,7 @@ impl UsualTimes {
         if is_deferred(span, parent) || !self.are_apart(span, parent) {
             return false;
         }
-        let by_clocks = self.by_clocks.get(&(alike(span), parent.clock(), span.clock()));
+        let by_clocks = self.by_clocks.get(&(alike(span), parent.clock().of_machine(), span.clock().of_machine()));
         let by_name = self.by_name.get(&alike(span));
         let told = [by_clocks, by_name].into_iter().flatten().find_map(|own| own.is_exception());
         told.unwrap_or_else(|| between(span, parent) > FAR && self.all.is_exception() == Some(true))

@@ -24,6 +24,7 @@ mod builder;
 pub mod call_semantics;
 pub mod classify;
 mod clocks;
+mod dropped;
 mod files;
 pub(crate) mod formats;
 mod grain;

@@ -90,6 +90,8 @@ pub struct Span {
     pub endless: bool,
     /// Whether it stands in place of a span that was lost.
     pub lost: bool,
+    /// Whether it works on a message whose sender was not recorded.
+    pub unlinked: bool,
     /// Whether it failed.
     pub failed: bool,
     /// Whether it is made once more, after another that failed.
@@ -126,6 +128,7 @@ impl Default for Span {
             remote: false,
             endless: false,
             lost: false,
+            unlinked: false,
             failed: false,
             retry: false,
             weight: sampling::UNKNOWN,
@@ -145,13 +148,9 @@ impl Span {
         self.messaging == Messaging::Receive
     }
 
-    /// The clock by which its times were taken: the machine where it is known, else the instance, else the service.
+    /// The clock by which its times were taken, as far as can be told. Where its machine is known, others share it ([`Clock::of_machine`]).
     pub fn clock(&self) -> Clock {
-        if self.host.is_some() {
-            Clock { host: self.host, service: Name::NONE, instance: Name::NONE }
-        } else {
-            Clock { host: Name::NONE, service: self.service, instance: self.instance }
-        }
+        Clock { host: self.host, service: self.service, instance: self.instance }
     }
 }
 
@@ -192,6 +191,23 @@ pub struct Clock {
 }
 
 impl Clock {
+    /// The machine's, where it is known.
+    #[must_use]
+    pub fn of_machine(self) -> Self {
+        if self.host.is_some() { Self { host: self.host, service: Name::NONE, instance: Name::NONE } } else { self }
+    }
+
+    /// The instance's or the service's, whatever machine it names.
+    #[must_use]
+    pub fn of_service(self) -> Self {
+        Self { host: Name::NONE, ..self }
+    }
+
+    /// The machine that it names.
+    pub fn machine(self) -> Option<Name> {
+        self.host.is_some().then_some(self.host)
+    }
+
     /// Whether it is known on which machine it is.
     pub fn names_machine(self) -> bool {
         self.host.is_some()

@@ -12,6 +12,7 @@ use crate::spans::alike;
 use crate::spans::assemble::{Evidence, Findings, Forest, NOBODY, Tree, link, mend, plant};
 use crate::spans::call_semantics::{Tolerance, decide_calls};
 use crate::spans::classify::{Knowledge, Learned, Missing, TreeView, classify};
+use crate::spans::dropped::Dropped;
 use crate::spans::grain::{Grain, MILLI};
 use crate::spans::ids::SpanId;
 use crate::spans::model::{Link, Span, Spans};
@@ -21,7 +22,7 @@ use crate::spans::skew::{Observation, Skew};
 use crate::spans::store::{Batches, Store, Trees};
 use crate::spans::toeg::Emitter;
 use crate::spans::unanswered::{Answering, Unanswered};
-use crate::{Extent, Operation, Origins, ReadReport, Replica, Sink, SpanItem, SpanTree, TraceNames, Wanted, codes};
+use crate::{Operation, Origins, ReadReport, Replica, Sink, SpanItem, SpanTree, TraceNames, Wanted, codes};
 use dyelog_diagnostic::names::{Name, Names};
 use dyelog_diagnostic::{Diagnostic, Place};
 
@@ -57,7 +58,8 @@ pub(super) fn operations(
             linked.work(&mut names.names, &mut ReadReport::default(), |work| torn.add(work, &evidence.callers));
         })?;
     }
-    let (mut trees, mut survey) = (Trees::default(), Survey::default());
+    let mut trees = Trees::default();
+    let mut survey = Survey { lost: evidence.callers.lost_part(), ..Survey::default() };
     batches.give(&shared, |mut linked, spill| {
         if !evidence.is_rootless() {
             mend(&mut names.names, &mut linked, &evidence, &mut findings);
@@ -114,9 +116,15 @@ impl<'o> Giver<'o> {
         let known = Knowledge { learned: &survey.learned, unknown: &survey.unknown };
         load(forest, tree_range, tree);
         missing.add(classify(tree, &known, plan));
+        for visit in &mut plan.visits {
+            visit.clock = survey.skew.clock(visit.clock);
+        }
         for (item, answering) in survey.unanswered.name(plan, tree) {
             let client = &tree.spans[plan.items[item as usize].span as usize];
             report_unanswered(&forest.spans, client, answering, names, report);
+        }
+        for visit in survey.dropped.put_back(plan, tree) {
+            report_put_back(&forest.spans, &tree.spans[visit as usize], names, report);
         }
         let tolerance = tolerance(tree, grains);
         decide_calls(plan, &survey.skew, tolerance);
@@ -129,11 +137,8 @@ impl<'o> Giver<'o> {
             line: 0,
             start: Some(start),
             weight: options.sampling.map(|part| 1.0 / part).or(Some(weight).filter(|weight| !weight.is_nan())),
-            extent: match (tree_range.fragment, tree_range.number) {
-                (false, _) => Extent::Whole,
-                (true, 1) => Extent::Headless,
-                (true, _) => Extent::Rest,
-            },
+            weight_given: options.sampling.is_some(),
+            extent: tree_range.extent,
             origins: Origins::Items(
                 tree.spans.iter().map(|span| item(span, forest.spans.span_text(span.id), &names.names)).collect(),
             ),
@@ -293,6 +298,20 @@ fn report_unanswered(
     });
 }
 
+/// Says that a call is taken to have been made whose client span was lost.
+fn report_put_back(spans: &Spans, visit: &Span, names: &TraceNames, report: &mut ReadReport) {
+    let text = |name| names.names.text(name).escape_debug();
+    report.count("lost client span of a call to a service without spans, put back", || {
+        let message = format!(
+            "a visit `{}` of `{}` lacks a call that nearly all others make, and works for longer by about its time",
+            text(visit.name),
+            text(visit.service)
+        );
+        Diagnostic::warning(codes::LOST_HALF, spans.place_of(visit), message)
+            .with_note("it counts as having made that call, for as long as it works longer than the others")
+    });
+}
+
 /// Whether a visit takes longer than the span within another visit that caused it. By no clock did that span wait for it.
 fn outlasts_its_cause(tree: &TreeView, visit: u32, caller: u32) -> bool {
     let cause = tree.parents[visit as usize];
@@ -317,6 +336,10 @@ struct Survey {
     unknown: FxHashMap<Name, Name>,
     /// What calls ask that lost their server span.
     unanswered: Unanswered,
+    /// The part of spans that was lost.
+    lost: f64,
+    /// The calls that visits make to services without spans, where spans were lost.
+    dropped: Dropped,
     /// How the clocks differ.
     skew: Skew,
 }
@@ -325,13 +348,14 @@ impl Survey {
     /// A first look at trees.
     fn add(&mut self, forest: &Forest, options: &SpanOptions, names: &mut Names) {
         self.name_unknown_peers(forest, names);
-        let Self { seen, unknown, unanswered, skew, .. } = self;
+        let Self { seen, unknown, unanswered, skew, dropped, .. } = self;
         let (mut tree, mut plan) = (TreeView::default(), SpanPlan::default());
         let nothing = Learned::default();
         for tree_range in &forest.trees {
             load(forest, tree_range, &mut tree);
             classify(&tree, &Knowledge { learned: &nothing, unknown }, &mut plan);
             unanswered.observe(&plan, &tree);
+            dropped.observe(&plan, &tree);
             for item in &plan.items {
                 let What::Call(call_kind) = item.what else { continue };
                 let callee = &plan.visits[item.callee as usize];
@@ -368,6 +392,7 @@ impl Survey {
     fn settle(mut self, names: &Names) -> Self {
         self.skew.fit();
         self.unanswered.settle(names);
+        self.dropped.settle(self.lost, names);
         let most = |services: FxHashMap<Name, u64>| {
             // The most frequent one, by name where there are several: the result must not depend on numbers of names.
             let text = |name| names.text(name);
@@ -413,6 +438,16 @@ fn run(forest: &Forest, tree_range: &Tree, tree: &TreeView) -> Arc<str> {
 
 fn report_skew(files: &[Arc<str>], skew: &Skew, names: &Names, report: &mut ReadReport) {
     alike::report(skew, names, report);
+    let mut several: Vec<&str> = skew.several().map(|machine| names.text(machine)).collect();
+    several.sort_unstable();
+    for machine in several {
+        report.count("host whose services have clocks that differ", || {
+            let message = format!("services that name host `{}` have clocks that differ", machine.escape_debug());
+            Diagnostic::warning(codes::CLOCK_SKEW, Place::Nowhere, message)
+                .with_note("one machine has one clock: each of them is taken to have a clock of its own, and calls between them are corrected")
+                .with_hint("see to what `host.name` is set to; where it is no machine, processors that services share by it are not shared either")
+        });
+    }
     let mut offsets: Vec<(String, String, (i64, i64))> =
         skew.offsets().map(|(from, to, offset)| (from.label(names), to.label(names), offset)).collect();
     offsets.sort();

@@ -7,11 +7,14 @@
 //! - a server span alone: a call was lost. It belongs in the one visit that was under way for at least half of its time
 //!   and whose service is seen calling this service elsewhere in the file.
 //!
-//! Spans most of whose like have lost their parents were called by something that records no spans. It is part of the operation that the trace
+//! Spans many of whose like have lost their parents were called by something that records no spans. Where one call of the trace lies around them whose like
+//! are never answered by a span, that call went there: the service that was called called them ([`silent`]). Else it is part of the operation that the trace
 //! begins with, which does not wait for it as far as anybody knows: these hang below the first span of the trace, if there is one alone.
 //!
 //! Where two places fit, nothing is guessed. Where none does, and several spans share the missing parent, it becomes the
 //! root of an operation; a single span becomes the root itself.
+
+mod silent;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -74,7 +77,7 @@ impl Torn {
     /// Takes in whole traces, in which lost parents were restored.
     pub fn add(&mut self, work: &Work<'_>, callers: &Callers) {
         let is_uncalled = |top: &&u32| work.span(**top).lost || callers.are_mostly_lost(work.span(**top));
-        for tops in tops_of_traces(work) {
+        for tops in tops_of_traces(work).filter(|tops| !tops.is_empty()) {
             self.traces += 1;
             self.torn += usize::from(tops.iter().filter(is_uncalled).count() > 1);
         }
@@ -92,13 +95,13 @@ impl Torn {
 pub(super) fn any_first(work: &Work<'_>) -> bool {
     work.sorted.iter().any(|index| {
         let span = work.span(*index);
-        work.parent[*index as usize] == NOBODY && !span.parent.is_some() && !span.lost
+        work.parent[*index as usize] == NOBODY && !span.parent.is_some() && !span.lost && !span.unlinked
     })
 }
 
-/// Of each trace, the spans without a parent.
+/// Of each trace, the spans without a parent, but for those that work on messages of unknown senders.
 fn tops_of_traces(work: &Work<'_>) -> impl Iterator<Item = Vec<u32>> {
-    let is_top = |index: &u32| work.parent[*index as usize] == NOBODY;
+    let is_top = |index: &u32| work.parent[*index as usize] == NOBODY && !work.span(*index).unlinked;
     let by_trace = work.sorted.chunk_by(|one, next| work.span(*one).trace == work.span(*next).trace);
     by_trace.map(move |spans| spans.iter().copied().filter(is_top).collect())
 }
@@ -145,6 +148,11 @@ fn restore_trace(work: &mut Work<'_>, members: std::ops::Range<usize>, callers: 
     let mut places = Places::new(work, &spans);
     let small = fragments.len().saturating_mul(spans.len()) <= MOST_PAIRS;
     for fragment in fragments {
+        let call = if small { places.call_around(work, &fragment, callers) } else { None };
+        if let Some(call) = call {
+            places.attach_to_silent(work, &fragment, call, added);
+            continue;
+        }
         let place = if small { places.find(work, &fragment, &callers.calls) } else { None };
         if let Some(place) = place {
             let reason = "lost parent, restored";
@@ -194,11 +202,14 @@ pub(super) struct Callers {
     calls: FxHashSet<(Name, Name)>,
     /// How many spans of each operation there are, and how many of them have lost their parents.
     lost: FxHashMap<(Name, Name, SpanKind), (u64, u64)>,
+    /// How many calls of each service there are by their name and peer, and how many of them were answered by a span.
+    answered: FxHashMap<(Name, Name, Name), (u64, u64)>,
 }
 
 impl Callers {
     /// Takes in spans.
     pub fn add(&mut self, work: &Work<'_>) {
+        self.add_answers(work);
         for &index in &work.sorted {
             let span = work.span(index);
             let parent = work.parent[index as usize];
@@ -209,6 +220,12 @@ impl Callers {
             *all += 1;
             *orphans += u64::from(is_orphan(work, index));
         }
+    }
+
+    /// The part of all spans that have lost their parents.
+    pub fn lost_part(&self) -> f64 {
+        let (all, orphans) = self.lost.values().fold((0, 0), |sum, own| (sum.0 + own.0, sum.1 + own.1));
+        orphans as f64 / all.max(1) as f64
     }
 
     /// Whether most spans of an operation have lost their parents.
@@ -267,11 +284,18 @@ struct Places {
     answered: FxHashSet<u32>,
     /// Whether a span's tree is whole: its root is no orphan. By span.
     whole: FxHashMap<u32, bool>,
+    /// What was put below calls to services that record no spans, by call.
+    silent: FxHashMap<u32, u32>,
 }
 
 impl Places {
     fn new(work: &Work<'_>, spans: &[u32]) -> Self {
-        let mut places = Self { spans: spans.to_vec(), answered: FxHashSet::default(), whole: FxHashMap::default() };
+        let mut places = Self {
+            spans: spans.to_vec(),
+            answered: FxHashSet::default(),
+            whole: FxHashMap::default(),
+            silent: FxHashMap::default(),
+        };
         for &index in spans {
             let parent = work.parent[index as usize];
             if parent != NOBODY && answers(work.span(index), work.span(parent)) {

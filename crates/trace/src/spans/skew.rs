@@ -12,10 +12,18 @@
 //! Without a client half, only the time of the calling visit bounds the amount, and work that is simply deferred looks the
 //! same; so there an offset is taken only if three calls agree on it, and a drift only if one straight line satisfies nearly all calls, and clearly more
 //! than any offset does that does not change.
+//!
+//! What names one machine has one clock. Where calls between services that name the same one contradict that, by more than clocks stray and most of them
+//! alike, the name is no machine's, and each of them has a clock of its own.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::spans::model::Clock;
+use crate::spans::pipeline::SLACK;
+use dyelog_diagnostic::names::Name;
+
+/// The fewest calls that contradict a common clock.
+const ENOUGH: usize = 10;
 
 /// So many calls make a period of time with an offset of its own.
 const PERIOD: usize = 20;
@@ -39,7 +47,7 @@ impl Bound {
 }
 
 /// The bounds that calls set on the offset between two clocks.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Bounds {
     /// The server works within the client's time.
     strong: Vec<Bound>,
@@ -58,6 +66,8 @@ struct Offset(Vec<(i64, i64)>);
 pub struct Skew {
     bounds: FxHashMap<(Clock, Clock), Bounds>,
     offsets: FxHashMap<(Clock, Clock), Offset>,
+    /// Names of machines whose services have clocks that differ.
+    several: FxHashSet<Name>,
 }
 
 /// What one call tells about two clocks: start and end at the caller, start and end at the callee.
@@ -98,11 +108,34 @@ impl Skew {
 
     /// Decides on the offsets.
     pub fn fit(&mut self) {
-        for (pair, bounds) in std::mem::take(&mut self.bounds) {
+        let all = std::mem::take(&mut self.bounds);
+        let contradict = |((from, to), bounds): (&(Clock, Clock), &Bounds)| {
+            from.machine().filter(|machine| to.machine() == Some(*machine) && bounds.contradict_one_clock())
+        };
+        self.several = all.iter().filter_map(contradict).collect();
+        let mut together: FxHashMap<(Clock, Clock), Bounds> = FxHashMap::default();
+        for ((from, to), bounds) in all {
+            let (from, to) = (self.clock(from), self.clock(to));
+            if from != to {
+                together.entry((from, to)).or_default().append(bounds);
+            }
+        }
+        for (pair, bounds) in together {
             if let Some(offset) = bounds.offset() {
                 self.offsets.insert(pair, offset);
             }
         }
+    }
+
+    /// The clock that a span was recorded by: that of its machine, unless the name is that of several.
+    pub fn clock(&self, clock: Clock) -> Clock {
+        let is_several = clock.machine().is_some_and(|machine| self.several.contains(&machine));
+        if is_several { clock.of_service() } else { clock.of_machine() }
+    }
+
+    /// Names of machines whose services have clocks that differ, in no particular order.
+    pub fn several(&self) -> impl Iterator<Item = Name> + '_ {
+        self.several.iter().copied()
     }
 
     /// What to add to times of the second clock about that one, to compare them with the first.
@@ -120,6 +153,25 @@ impl Skew {
 }
 
 impl Bounds {
+    /// Takes in those of other clocks that are the same.
+    fn append(&mut self, mut other: Self) {
+        self.strong.append(&mut other.strong);
+        self.weak.append(&mut other.weak);
+        self.starts.append(&mut other.starts);
+    }
+
+    /// Whether one clock cannot have had most of the times, and another offset fits nearly all of them.
+    fn contradict_one_clock(&self) -> bool {
+        let bounds = || self.strong.iter().chain(&self.starts);
+        let fit_one = bounds().filter(|bound| bound.low <= SLACK && bound.high >= -SLACK).count();
+        let all = bounds().count();
+        if self.strong.is_empty() || all < ENOUGH || fit_one * 2 > all {
+            return false;
+        }
+        let Some(offset) = self.clone().offset() else { return false };
+        bounds().filter(|bound| bound.allows(offset.at(bound.at))).count() * 10 >= all * 9
+    }
+
     fn offset(self) -> Option<Offset> {
         let Self { strong, weak, starts } = self;
         let allowed = |bounds: &[Bound], offset: &Offset| -> usize {

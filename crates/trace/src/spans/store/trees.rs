@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use crate::Extent;
 use crate::retained::{Kept, part};
 use crate::spans::assemble::{Forest, Linked, NOBODY, Tree};
 use crate::spans::ids::{SpanId, TraceId};
@@ -183,7 +184,7 @@ fn write_tree(forest: &Forest, tree: &Tree, position: &mut FxHashMap<u32, u32>, 
     bytes.extend(root.id.0.to_le_bytes());
     bytes.push(root.kind as u8);
     bytes.extend(tree.number.to_le_bytes());
-    bytes.push(tree.fragment.into());
+    bytes.push(tree.extent as u8);
     for (at, &place) in order.iter().enumerate() {
         position.insert(place, at as u32);
         let above = position.get(&forest.parent[place as usize]).copied().filter(|_| at > 0);
@@ -197,7 +198,8 @@ fn write_tree(forest: &Forest, tree: &Tree, position: &mut FxHashMap<u32, u32>, 
 fn read_tree(mut bytes: &[u8], forest: &mut Forest) -> Option<Tree> {
     let bytes = &mut bytes;
     let number = u32::from_le_bytes(part(bytes)?);
-    let fragment = part::<1>(bytes)? != [0];
+    let [extent] = part::<1>(bytes)?;
+    let extent = Extent::ALL.into_iter().find(|known| *known as u8 == extent)?;
     let Forest { spans, parent, moved, order, .. } = forest;
     for indices in [&mut *order, &mut *parent] {
         indices.clear();
@@ -215,5 +217,5 @@ fn read_tree(mut bytes: &[u8], forest: &mut Forest) -> Option<Tree> {
         }
         record::read(bytes, spans)?;
     }
-    Some(Tree { first: 0, end: order.len(), number, fragment })
+    Some(Tree { first: 0, end: order.len(), number, extent })
 }

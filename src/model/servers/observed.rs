@@ -1,0 +1,109 @@
+//! What part of the work of a host was traced, and in what time.
+
+use std::collections::BTreeMap;
+
+use crate::lqn::submodel::{EntryIndex, EntryTotal};
+use crate::model::load::{self, Recording};
+use crate::model::parts::{Customer, Parts};
+
+/// What the traces were recorded of.
+#[derive(Clone, Debug)]
+pub(super) struct Observed {
+    /// The probability with which an operation was traced.
+    pub probability: f64,
+    /// For how long operations were traced, seconds.
+    pub seconds: f64,
+    /// How many operations were under way on average, those that were not traced included.
+    pub there: f64,
+    /// By entry, for how many an invocation stands, where scenarios were sampled in different ways.
+    weights: BTreeMap<EntryIndex, f64>,
+}
+
+impl Observed {
+    /// Of all scenarios together; `None` where no rate is known.
+    pub fn of(parts: &Parts<'_>) -> Option<Self> {
+        // The scenario with most operations tells for how long the traces were recorded.
+        let largest = parts.customers.iter().max_by_key(|customer| customer.scenario_total.operations)?;
+        let total = &largest.scenario_total;
+        let (rate, weight) = (Recording::of(parts.sub.scenarios.values()).rate(total)?, load::weight(total).max(1.0));
+        let seconds = total.operations as f64 * weight / rate;
+        let responses = |own: fn(f64, f64) -> f64| -> f64 {
+            let totals = parts.customers.iter().map(|customer| &customer.scenario_total);
+            totals.map(|total| own(total.response.sum.as_f64(), load::weight(total).max(1.0))).sum()
+        };
+        // What operations did whose first span alone was lost was seen.
+        let sampled = |customer: &Customer| load::sampled_weight(&customer.scenario_total).max(1.0);
+        let own = sampled(largest);
+        let alike = parts.customers.iter().all(|customer| (sampled(customer) / own - 1.0).abs() < ALIKE);
+        let (there, probability, weights) = if alike {
+            (responses(|response, _| response) * weight / seconds, 1.0 / own, BTreeMap::new())
+        } else {
+            let operations = parts.customers.iter().map(|customer| customer.scenario_total.operations as f64);
+            let stood = parts.customers.iter().map(|own| own.scenario_total.operations as f64 * sampled(own));
+            let probability = operations.sum::<f64>() / stood.sum::<f64>();
+            (responses(|response, weight| response * weight) / seconds, probability, weights(parts, sampled))
+        };
+        Some(Self { probability, seconds, there: there.max(f64::MIN_POSITIVE), weights })
+    }
+
+    /// The same for the invocations of these entries.
+    pub fn at<'e>(&self, parts: &Parts<'_>, entries: impl IntoIterator<Item = &'e EntryIndex>) -> Self {
+        let mut at = Self { weights: BTreeMap::new(), ..*self };
+        let (mut seen, mut stood) = (0.0, 0.0);
+        for entry in entries {
+            let Some(weight) = self.weights.get(entry) else { continue };
+            let own = parts.sub.entry(*entry).own_time();
+            (seen, stood) = (seen + own, stood + own * weight);
+        }
+        if stood > 0.0 {
+            at.probability = seen / stood;
+        }
+        at
+    }
+
+    /// How many invocations of an entry were at work on average, of those that were traced.
+    pub fn present(&self, parts: &Parts<'_>, index: EntryIndex) -> f64 {
+        parts.sub.entry(index).own_time() / self.seconds
+    }
+}
+
+/// Numbers of operations that stand for one differ by less, as a part, where one sampler kept them.
+const ALIKE: f64 = 1e-6;
+
+/// For how many an invocation of each entry stands: the mean of those who call it, by how often they do. Those in circles are left out.
+fn weights(parts: &Parts<'_>, sampled: impl Fn(&Customer) -> f64) -> BTreeMap<EntryIndex, f64> {
+    let mut callers: BTreeMap<EntryIndex, usize> = BTreeMap::new();
+    for (to, _) in parts.entries.iter().flat_map(|entry| calls(parts.sub.entry(*entry))) {
+        *callers.entry(to).or_default() += 1;
+    }
+    let mut sums: BTreeMap<EntryIndex, (f64, f64)> = BTreeMap::new();
+    let add = |sums: &mut BTreeMap<EntryIndex, (f64, f64)>, to: EntryIndex, count: u64, weight: f64| {
+        let (seen, stood) = sums.entry(to).or_default();
+        (*seen, *stood) = (*seen + count as f64, *stood + count as f64 * weight);
+    };
+    for customer in &parts.customers {
+        calls(&customer.total).for_each(|(to, count)| add(&mut sums, to, count, sampled(customer)));
+    }
+    let mut weights = BTreeMap::new();
+    let mut open: Vec<EntryIndex> =
+        parts.entries.iter().copied().filter(|entry| !callers.contains_key(entry)).collect();
+    while let Some(entry) = open.pop() {
+        let (seen, stood) = sums.get(&entry).copied().unwrap_or_default();
+        let weight = if seen > 0.0 { stood / seen } else { 1.0 };
+        weights.insert(entry, weight);
+        for (to, count) in calls(parts.sub.entry(entry)) {
+            add(&mut sums, to, count, weight);
+            let left = callers.entry(to).or_default();
+            *left = left.saturating_sub(1);
+            if *left == 0 {
+                open.push(to);
+            }
+        }
+    }
+    weights
+}
+
+/// What an entry calls, and how often.
+fn calls(entry: &EntryTotal) -> impl Iterator<Item = (EntryIndex, u64)> + '_ {
+    entry.work.values().flat_map(|work| work.requests.iter().map(|((_, to), request)| (*to, request.count)))
+}
