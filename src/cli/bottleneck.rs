@@ -1,10 +1,11 @@
 //! `dyelog bottleneck`.
 
 use clap::Args;
-use dyelog::model::parameter::check_change;
+use dyelog::model::parameter::{Asked, check_change};
 use dyelog::report;
-use dyelog::solve::SolveOptions;
+use dyelog::solve::{SolveOptions, solve};
 use dyelog::study::bottleneck::bottlenecks_observed;
+use dyelog::study::open_servers::limit_is_open;
 
 use crate::cli::args::{Form, OutputArguments, SourceArguments};
 use crate::cli::exit::Exit;
@@ -31,6 +32,15 @@ pub struct Arguments {
     output: OutputArguments,
 }
 
+/// Says that the limit of a model hangs on a number of servers that traces leave open.
+pub fn open_limit(base: &Asked, terminal: &mut Terminal) {
+    let Some(origins) = &base.origins else { return };
+    let solved = solve(&base.model, &SolveOptions::default(), None, &mut ());
+    if let Some(note) = solved.ok().and_then(|solved| limit_is_open(&base.model, &solved.results, origins)) {
+        terminal.report(&[note]);
+    }
+}
+
 /// Tells what limits a model.
 pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     whatif::well_formed([whatif::gather(arguments.set.iter().map(|text| check_change(text)))])?;
@@ -39,10 +49,12 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
         whatif::set(&mut questioned.subject, &arguments.set, terminal)?;
         questioned.check()?;
     }
-    let model = &subjects[0].subject.base().model;
+    let base = subjects[0].subject.base();
+    let model = &base.model;
     let mut progress = Iterations::new("looking for bottlenecks");
     let found = bottlenecks_observed(model, &SolveOptions::default(), &mut progress)?;
     progress.done();
+    open_limit(base, terminal);
     let text = match arguments.format {
         Form::Text => report::bottleneck::text(model, &found, terminal.look(&arguments.output)),
         Form::Json => report::bottleneck::json(model, &found),

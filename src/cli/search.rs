@@ -19,7 +19,7 @@ use crate::cli::exit::Exit;
 use crate::cli::progress::Progress;
 use crate::cli::simulate::precision;
 use crate::cli::terminal::Terminal;
-use crate::cli::{Failure, Outcome, input, output, source, whatif};
+use crate::cli::{Failure, Outcome, bottleneck, input, output, source, whatif};
 
 /// Arguments of `dyelog search`.
 #[derive(Debug, Args)]
@@ -156,6 +156,7 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
         }
     };
     progress.done();
+    bottleneck::open_limit(base, terminal);
     let text = match arguments.format {
         Form::Text => report::search::text(&found, terminal.look(&arguments.output)),
         Form::Json => report::search::json(&found),

@@ -19,7 +19,8 @@ use crate::model::origins::quantiles;
 use crate::model::parts::{Customer, Parts};
 use crate::model::servers::{OwnTime, Traced};
 use crate::model::{
-    EntryOrigin, Load, LoadReason, Origins, ScenarioOrigin, TaskOrigin, chance, clocks, codes, joins, replicas,
+    EntryOrigin, Load, LoadReason, OpenServers, Origins, ScenarioOrigin, TaskOrigin, chance, clocks, codes, joins,
+    replicas,
 };
 
 /// The load of each scenario, and why it is that.
@@ -83,6 +84,8 @@ impl<'a> Assembly<'a> {
         builder.fill(loads);
         builder.fit();
         builder.share_own_time();
+        builder.origins.divided = traced.hosts().next().is_some();
+        builder.origins.met_fewer = traced.met_fewer();
         builder.findings.extend(builder.demands.findings());
         replicas::spread(&mut builder.model);
         Assembled { model: builder.model, origins: builder.origins, findings: builder.findings }
@@ -178,15 +181,20 @@ impl<'a> Assembly<'a> {
             .or(defaults.scheduling)
             .or_else(|| self.traced.scheduling(name))
             .unwrap_or(Scheduling::ProcessorSharing);
-        let multiplicity = settings
-            .and_then(|settings| settings.multiplicity)
-            .or(defaults.multiplicity)
+        let given = settings.and_then(|settings| settings.multiplicity).or(defaults.multiplicity);
+        let multiplicity = given
             .or_else(|| self.traced.servers(name, settings.and_then(|settings| settings.replicas).unwrap_or(1)))
             .unwrap_or(Multiplicity::Finite(1));
         let infinite = scheduling == Scheduling::Delay || multiplicity == Multiplicity::Infinite;
         let id = ProcessorId::from(self.model.processors.len());
+        let own_name = self.processor_names.claim(name);
+        if let (None, Multiplicity::Finite(servers), Some(least)) =
+            (given, multiplicity, self.traced.open_servers(name))
+        {
+            self.origins.open_servers.insert(own_name.to_string(), OpenServers { servers, least });
+        }
         self.model.processors.push(Processor {
-            name: self.processor_names.claim(name),
+            name: own_name,
             scheduling: if infinite { Scheduling::Delay } else { scheduling },
             quantum: settings.and_then(|settings| settings.quantum),
             multiplicity: if infinite { Multiplicity::Infinite } else { multiplicity },

@@ -5,7 +5,7 @@
 //! fork are fitted to it: its offsets are shortened until the fork takes as long as was seen, with nobody queueing anywhere; where it
 //! takes less than that even with all of its offsets, what is missing follows the join. After that each entry responds as it did.
 
-use crate::lqn::{Activity, ActivityId, Body, Call, CallKind, CallOrder, Entry, EntryId, Model, Work};
+use crate::lqn::{Activity, ActivityId, Body, CallKind, Entry, EntryId, Model, Work};
 use dyelog_solve::order_statistic;
 use std::collections::BTreeSet;
 
@@ -152,11 +152,7 @@ fn execution(work: &Work, times: &[Time]) -> Time {
     if calls > 0.0 {
         let average = mean / calls;
         variance += (squares - mean * average).max(0.0);
-        let chance = |call: &Call| call.mean.fract() * (1.0 - call.mean.fract());
-        let number = match work.call_order {
-            CallOrder::Stochastic => calls * (1.0 + calls),
-            CallOrder::Deterministic | CallOrder::Bernoulli => work.calls.iter().map(chance).sum(),
-        };
+        let number = work.call_order.variance(work.calls.iter().map(|call| call.mean));
         variance += number * (slice + average) * (slice + average);
     }
     Time { mean: work.demand + work.think_time + mean, variance }

@@ -44,7 +44,7 @@ pub use config::Configuration;
 pub use demand::DemandSource;
 pub use explained::{ActivityPart, DelayPart, DemandPart, Explained, RequestPart};
 pub use load::{Load, LoadReason};
-pub use origins::{ActivityOrigin, EntryOrigin, Origins, ScenarioOrigin, TaskOrigin};
+pub use origins::{ActivityOrigin, EntryOrigin, OpenServers, Origins, ScenarioOrigin, TaskOrigin};
 pub use servers::{Discipline, Form, Host, Joint, LoadTraces, OwnTime, Traced};
 pub use starter::{starter, starter_from_model};
 pub use stationarity::series;

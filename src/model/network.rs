@@ -66,22 +66,54 @@ pub fn findings(parts: &Parts<'_>, configuration: &Configuration) -> Vec<Diagnos
         all.merge(own);
     }
     match (general, all.mean()) {
-        (None, Some(mean)) => findings.push(
-            Diagnostic::new(
-                Severity::Note,
-                codes::NETWORK_KEPT,
-                Place::Nowhere,
-                format!("network latency per call: {} (measured)", milliseconds(mean)),
-            )
-            .with_note(
+        (None, Some(mean)) => {
+            let message = format!("network latency per call: {} (measured)", milliseconds(mean));
+            let note = Diagnostic::new(Severity::Note, codes::NETWORK_KEPT, Place::Nowhere, message).with_note(
                 "it delays callers and loads no processor; it is the time between the two halves of a call, waiting included",
-            )
-            .with_hint("set `network` under `[task.NAME]`, or under `[defaults]` for all: a time per call, or \"none\""),
-        ),
+            );
+            let note = slow_callees(parts).into_iter().fold(note, Diagnostic::with_note);
+            findings.push(note.with_hint(
+                "set `network` under `[task.NAME]`, or under `[defaults]` for all: a time per call, or \"none\"",
+            ));
+        }
         (Some(Network::Traced), None) => findings.push(nothing("", Place::Nowhere)),
         _ => {}
     }
     findings
+}
+
+/// Calls to a task take so many times as long on the way as those to others before that is worth a word, and so much longer, seconds.
+const MUCH: (f64, f64) = (3.0, 1e-3);
+
+/// Tasks that are told.
+const SHOWN: usize = 5;
+
+/// Says to which tasks calls take much longer on the way than to others: there they wait for something.
+fn slow_callees(parts: &Parts<'_>) -> Vec<String> {
+    let mut seen: BTreeMap<&str, (u64, f64)> = BTreeMap::new();
+    for (label, call) in parts.sub.entries().iter().flat_map(|caller| &caller.calls) {
+        let Some(to) = label.to.filter(|_| label.kind == RequestKind::Synchronous) else { continue };
+        let own = seen.entry(parts.sub.names.text(parts.sub.entry(to).task)).or_default();
+        *own = (own.0 + call.requests.count, own.1 + call.network.as_f64());
+    }
+    // Peers without spans of their own show none.
+    seen.retain(|_, (_, seconds)| *seconds > 0.0);
+    let mean = |(count, seconds): (u64, f64)| seconds / count.max(1) as f64;
+    let mut usual: Vec<f64> = seen.values().copied().map(mean).collect();
+    usual.sort_by(f64::total_cmp);
+    // Of two the quicker one is usual.
+    let Some(usual) = usual.get(usual.len().saturating_sub(1) / 2).copied() else { return Vec::new() };
+    let mut slow: Vec<(&str, f64)> = seen.iter().map(|(task, own)| (*task, mean(*own))).collect();
+    slow.retain(|(_, own)| *own > MUCH.0 * usual && *own > usual + MUCH.1);
+    slow.sort_by(|left, right| right.1.total_cmp(&left.1));
+    let told = |(task, own): &(&str, f64)| {
+        let (own, usual) = (milliseconds(*own), milliseconds(usual));
+        format!(
+            "calls to `{task}` take {own} on the way, others {usual}: they may wait there for a pool of threads or connections, which grows with the load and which no delay shows; \
+             `threads` under `[task.NAME]` gives its size"
+        )
+    };
+    slow.iter().take(SHOWN).map(told).collect()
 }
 
 fn nothing(whose: &str, place: Place) -> Diagnostic {

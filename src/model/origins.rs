@@ -1,5 +1,6 @@
 //! Where the elements of a complete model came from.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::lqn::sketch::{Quantiles, Sketch};
@@ -18,6 +19,21 @@ pub struct Origins {
     pub entries: Vec<EntryOrigin>,
     /// One an activity.
     pub activities: Vec<ActivityOrigin>,
+    /// Whether traces told of any host what of its time was queueing.
+    pub divided: bool,
+    /// Whether operations were seen to meet fewer others, where they begin, than arrivals at random do.
+    pub met_fewer: bool,
+    /// Processors whose servers were found, without a greatest number that fits, by name in the model.
+    pub open_servers: BTreeMap<String, OpenServers>,
+}
+
+/// Servers of each copy of a processor, of which no number that was tried is too large.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OpenServers {
+    /// How many were taken.
+    pub servers: u32,
+    /// The fewest that fit.
+    pub least: u32,
 }
 
 /// A scenario and its load.

@@ -26,7 +26,10 @@ pub fn note(parts: &Parts<'_>, sub: &SubModel, model: &Model, origins: &Origins)
     if total.0 == 0 && entries.is_empty() {
         return None;
     }
-    let message = format!("{} of {} operations failed", total.0, total.1);
+    let message = match total {
+        (0, all) => format!("calls failed, or were made once more, but none of {all} operations failed"),
+        (failed, all) => format!("{failed} of {all} operations failed"),
+    };
     let mut note = Diagnostic::new(Severity::Note, codes::FAILURES, Place::Nowhere, message);
     let mut failing: Vec<_> = parts.customers.iter().filter(|own| own.scenario_total.failures > 0).collect();
     failing.sort_by_key(|own| Reverse(own.scenario_total.failures));

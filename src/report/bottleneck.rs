@@ -70,6 +70,9 @@ pub fn text(model: &Model, found: &Bottlenecks, look: Look) -> String {
         }
         text.push_str(&table.render(look));
         text.push_str("\ncounted without queueing: threads that wait for others may all be busy sooner\n");
+        if !found.sources.is_empty() {
+            text.push_str("what closed customers use of them is not in it: `solve` counts both together\n");
+        }
     }
     let mut table = Table::new(&["", "SATURATES", ">BUSY (%)", ">ITS PROCESSOR (%)", "AT MOST (1/s)", "STATE"]);
     for (place, step) in found.steps.iter().enumerate() {

@@ -6,11 +6,12 @@ use unicode_width::UnicodeWidthStr;
 use crate::diagnostic::quantity::{number, percent, significant, time};
 use crate::lqn::Model;
 use crate::lqn::sketch::Quantiles;
+use crate::model::OpenServers;
 use crate::report::bottleneck::{element, words};
 use crate::report::look::{Look, Tone};
 use crate::report::validation::between;
 use crate::study::interval::Interval;
-use crate::study::outlook::Outlook;
+use crate::study::outlook::{Certain, Outlook};
 
 /// What is so near to saturation is saturated.
 const SAME: f64 = 0.005;
@@ -72,7 +73,25 @@ pub fn text(model: &Model, outlook: &Outlook, look: Look) -> String {
         text.push_str(&look.paint(tone, line));
         text.push('\n');
     }
+    if let Some(open) = first.open {
+        text.push_str(&broken(&hangs_on(model, open, first.certain), look.width));
+    }
     text
+}
+
+/// Says that what saturates first is not certain, and what is.
+fn hangs_on(model: &Model, OpenServers { servers, least }: OpenServers, certain: Option<Certain>) -> String {
+    let taken = if servers == 1 { "1 server was".to_owned() } else { format!("{servers} servers were") };
+    let open = format!("but {taken} taken there, and {least} or more fit (M049)");
+    match certain {
+        Some(Certain { resource, busy, factor }) => format!(
+            "{open}; of those that are certain, the first is {}, {} busy: at {} times",
+            words(model, resource),
+            percent(busy),
+            significant(factor, 2, -3..6)
+        ),
+        None => format!("{open}; no other limit is certain"),
+    }
 }
 
 /// Those that there are, each after a comma.
@@ -107,7 +126,8 @@ pub(super) fn broken(line: &str, width: usize) -> String {
 /// `{"loads": [{"name", "throughput", "response", "simulated_response", "p50", "p95", "p99", "traced": {"response", "p50", "p95", "p95_low", "p95_high", "p99"}}], "saturates_first":
 /// {"kind", "name", "busy", "factor"}}`, seconds and per second. `simulated_response` is there where it is far from the solver's. `traced` is null of a model file.
 /// Loads have `low` and `high`, the interval of the response, of a calibrated model and where the load is the observed one, and then `throughput_low` and
-/// `throughput_high`, that of the rate. Of a calibrated model, what saturates first has `low` and `high` as well.
+/// `throughput_high`, that of the rate. Of a calibrated model, what saturates first has `low` and `high` as well. Where its number of servers is open, it has the least that fits as
+/// `servers_at_least`, and as `certain` what saturates first of resources whose number is not.
 pub fn json(model: &Model, outlook: &Outlook) -> Value {
     let loads = outlook.loads.iter().map(|load| {
         let mut own = times(load.response, &load.quantiles);
@@ -129,6 +149,13 @@ pub fn json(model: &Model, outlook: &Outlook) -> Value {
         let (kind, name) = element(model, first.resource);
         let mut own = json!({ "kind": kind, "name": name, "busy": first.busy, "factor": first.factor });
         with_interval(&mut own, first.interval);
+        if let Some(open) = first.open {
+            own["servers_at_least"] = json!(open.least);
+            own["certain"] = first.certain.map_or(Value::Null, |certain| {
+                let (kind, name) = element(model, certain.resource);
+                json!({ "kind": kind, "name": name, "busy": certain.busy, "factor": certain.factor })
+            });
+        }
         own
     });
     json!({ "loads": loads.collect::<Value>(), "saturates_first": first })

@@ -10,7 +10,8 @@
 //! - [`impact`] tells what a change of processor time does to responses and saturation.
 //! - [`calibration`] fits one model to several loads.
 //! - [`validation`] holds a model against traces of other loads, as [`at_load`] makes it; [`interval`] tells how far it may be off.
-//! - [`scenario`] holds predictions against what was traced.
+//! - [`scenario`] gives what is predicted for scenarios, [`unlike`] holds that against what was traced and looks for the cause.
+//! - [`open_servers`] tells which answers hang on a number of servers that traces leave open.
 //! - [`percentiles`] tells where predicted ones are unlike the traced ones.
 //! - [`comparison`] tells what differs between two models or two sets of results.
 //! - [`golden`] holds the text of a model against the accepted one.
@@ -30,14 +31,17 @@ pub mod golden;
 pub mod headroom;
 pub mod impact;
 pub mod interval;
+pub mod open_servers;
 pub mod outlook;
 pub mod percentiles;
 pub mod scenario;
 pub mod search;
 pub mod services;
 pub mod sweep;
+pub mod unlike;
 pub mod validation;
 pub mod waterfall;
 
 pub use percentiles::percentiles_unlike_traced;
-pub use scenario::{ScenarioResult, few_operations, unlike_traced};
+pub use scenario::{ScenarioResult, few_operations};
+pub use unlike::unlike_traced;

@@ -3,12 +3,13 @@
 use crate::lqn::results::Results;
 use crate::lqn::sketch::Quantiles;
 use crate::lqn::{Model, Multiplicity, Scheduling};
-use crate::model::{Load, LoadReason, Origins};
+use crate::model::{Load, LoadReason, OpenServers, Origins};
 use crate::solve::bounds::{Resource, bounds};
 use crate::solve::{SimulateOptions, SolveOptions, solve};
 use crate::study::bottleneck::busiest;
 use crate::study::figure::{Figure, Measure, Quantity};
 use crate::study::interval::{Interval, means_of, others};
+use crate::study::open_servers::open_servers;
 use crate::study::scenario::has_few_operations;
 
 /// The parts of all responses whose percentiles are given.
@@ -65,6 +66,21 @@ pub struct FirstToSaturate {
     pub factor: f64,
     /// The interval of that, of a calibrated model.
     pub interval: Option<Interval>,
+    /// Its servers, where more of them fit the traces as well: then another resource may saturate first.
+    pub open: Option<OpenServers>,
+    /// In that case, what would saturate first if its servers had no limit, of those resources whose number is certain.
+    pub certain: Option<Certain>,
+}
+
+/// A resource whose number of servers or threads is certain.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Certain {
+    /// The resource.
+    pub resource: Resource,
+    /// The busy part of its servers or threads, without queueing.
+    pub busy: f64,
+    /// How many times the present load saturates it.
+    pub factor: f64,
 }
 
 /// What there is to know first.
@@ -119,7 +135,7 @@ pub fn outlook(model: &Model, results: &Results, origins: Option<&Origins>, thre
     };
     let usual = Measure::usual(model, origins);
     let loads = usual.iter().filter(|measure| measure.quantity == Quantity::Response).map(of).collect();
-    let mut outlook = Outlook { loads, first: first_to_saturate(model, results) };
+    let mut outlook = Outlook { loads, first: first_to_saturate(model, results, origins) };
     intervals(&mut outlook, model, origins);
     outlook
 }
@@ -140,7 +156,7 @@ fn intervals(outlook: &mut Outlook, model: &Model, origins: Option<&Origins>) {
     if let Some(first) = &mut outlook.first {
         let factors = others.iter().filter_map(|other| {
             let results = solve(other, &SolveOptions::default(), None, &mut ()).ok()?.results;
-            first_to_saturate(other, &results).map(|first| Some(first.factor))
+            first_to_saturate(other, &results, None).map(|first| Some(first.factor))
         });
         let factors: Vec<Option<f64>> = factors.collect();
         first.interval = Some(Interval::of(first.factor, &factors, 0.0));
@@ -167,7 +183,11 @@ pub(in crate::study) fn simulated(model: &Model, parts: &[f64], threads: usize) 
 
 /// What saturates first as all loads grow in proportion, from what they ask of each resource. Threads that wait for others may all
 /// be busy sooner, which open arrivals show: then the solver tells when.
-pub(in crate::study) fn first_to_saturate(model: &Model, results: &Results) -> Option<FirstToSaturate> {
+pub(in crate::study) fn first_to_saturate(
+    model: &Model,
+    results: &Results,
+    origins: Option<&Origins>,
+) -> Option<FirstToSaturate> {
     let mut asked: Vec<(Resource, f64)> = Vec::new();
     let mut ask = |resource: Resource, share: f64| match asked.iter_mut().find(|(own, _)| *own == resource) {
         Some((_, busy)) => *busy += share,
@@ -184,20 +204,27 @@ pub(in crate::study) fn first_to_saturate(model: &Model, results: &Results) -> O
     for room in bounds.rooms() {
         ask(room.resource, room.utilization);
     }
-    let most = asked.into_iter().reduce(|most, own| if own.1 > most.1 { own } else { most });
-    let (resource, busy) = most.filter(|(_, busy)| *busy > 0.0)?;
-    let bound = FirstToSaturate { resource, busy, factor: 1.0 / busy, interval: None };
+    let open_of = |resource| open_servers(model, origins, resource);
+    let most = |asked: &mut dyn Iterator<Item = &(Resource, f64)>| {
+        let most = asked.copied().reduce(|most, own| if own.1 > most.1 { own } else { most });
+        most.filter(|(_, busy)| *busy > 0.0)
+    };
+    let (resource, busy) = most(&mut asked.iter())?;
+    let open = open_of(resource);
+    let certain = open.and_then(|_| most(&mut asked.iter().filter(|(own, _)| open_of(*own).is_none())));
+    let certain = certain.map(|(resource, busy)| Certain { resource, busy, factor: 1.0 / busy });
+    let bound = FirstToSaturate { resource, busy, factor: 1.0 / busy, interval: None, open, certain };
     let pools = model
         .tasks
         .iter()
         .any(|task| task.scheduling != Scheduling::Reference && matches!(task.multiplicity, Multiplicity::Finite(_)));
     // Closed loads have a steady state whatever saturates.
     let sooner = closed.is_empty() && pools && bound.factor > 1.0 && !results.convergence.saturated;
-    Some(if sooner { at_most(model, bound) } else { bound })
+    Some(if sooner { at_most(model, bound, origins) } else { bound })
 }
 
 /// The bound, or where the model ceases to have a steady state below it.
-fn at_most(model: &Model, bound: FirstToSaturate) -> FirstToSaturate {
+fn at_most(model: &Model, bound: FirstToSaturate, origins: Option<&Origins>) -> FirstToSaturate {
     let solved = |factor: f64| {
         let mut grown = model.clone();
         for entry in &mut grown.entries {
@@ -220,7 +247,10 @@ fn at_most(model: &Model, bound: FirstToSaturate) -> FirstToSaturate {
     let limit = last.and_then(|results| busiest(model, &results));
     match limit {
         Some(busy) => {
-            FirstToSaturate { resource: busy.resource, busy: busy.part / steady, factor: steady, interval: None }
+            let open = open_servers(model, origins, busy.resource);
+            let (resource, busy) = (busy.resource, busy.part / steady);
+            let certain = bound.certain.filter(|_| open.is_some());
+            FirstToSaturate { resource, busy, factor: steady, interval: None, open, certain }
         }
         None => FirstToSaturate { factor: steady, ..bound },
     }

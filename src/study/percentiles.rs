@@ -1,12 +1,12 @@
 //! Whether a model's percentiles are those that were traced.
 
-use crate::diagnostic::quantity::time;
 use crate::diagnostic::{Diagnostic, Place};
 use crate::lqn::Model;
 use crate::lqn::results::Results;
 use crate::model::{Origins, codes};
 use crate::study::outlook::{LoadOutlook, Outlook};
 use crate::study::scenario::ScenarioResult;
+use crate::study::unlike::compared;
 
 /// How far a predicted percentile may lie from the traced one, as a part of it, before it is worth a word.
 const TOLERANCE: f64 = 0.25;
@@ -31,14 +31,7 @@ fn unlike(load: &LoadOutlook) -> Option<Diagnostic> {
     if traced <= 0.0 || (low..=high).contains(&predicted) || (predicted / traced - 1.0).abs() <= TOLERANCE {
         return None;
     }
-    let percent = ((predicted / traced - 1.0).abs() * 100.0).round();
-    let way = if predicted < traced { "below" } else { "above" };
-    let message = format!(
-        "scenario `{}`: predicted p95 {} is {percent} % {way} the traced {}",
-        load.name,
-        time(predicted),
-        time(traced)
-    );
+    let message = compared(&load.name, "p95", predicted, traced);
     Some(
         Diagnostic::warning(codes::UNLIKE_PERCENTILES, Place::Nowhere, message)
             .with_note(

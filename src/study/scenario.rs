@@ -1,15 +1,9 @@
 //! What a model predicts for the scenarios that it was made of.
 
-use std::cell::OnceCell;
-
-use crate::diagnostic::quantity::{number, time};
 use crate::diagnostic::{Diagnostic, Place};
+use crate::lqn::Model;
 use crate::lqn::results::Results;
-use crate::lqn::{Body, Model, Multiplicity, Scheduling};
-use crate::model::{DemandSource, Load, LoadReason, Origins, OwnTime, ScenarioOrigin, alike, codes};
-use crate::solve::bounds::Resource;
-use crate::solve::{SolveOptions, solve};
-use crate::study::bottleneck::busiest;
+use crate::model::{Load, LoadReason, Origins, ScenarioOrigin, alike, codes};
 
 /// A scenario with its results.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,7 +39,7 @@ impl<'o> ScenarioResult<'o> {
         }
     }
 
-    fn one(model: &Model, results: &Results, origin: &'o ScenarioOrigin) -> Self {
+    pub(super) fn one(model: &Model, results: &Results, origin: &'o ScenarioOrigin) -> Self {
         match (origin.load, origin.customer) {
             (Load::Closed { .. }, Some(task)) => {
                 let task = &results.tasks[task.index()];
@@ -65,76 +59,8 @@ impl<'o> ScenarioResult<'o> {
     }
 }
 
-/// How far a prediction under the traced load may lie from what was traced, as a share of it, before it is worth a word.
-const TOLERANCE: f64 = 0.2;
-
-/// The same where the load is the traced one itself.
-const AS_TRACED: f64 = 0.05;
-
-/// Where the model, at the load that was traced, does not respond as the traces did: a model that cannot tell what was seen should
-/// not be trusted with what was not. A configured load is that of the traces where as many operations come of it.
-pub fn unlike_traced(model: &Model, results: &Results, origins: &Origins) -> Vec<Diagnostic> {
-    let scenarios = ScenarioResult::all(model, results, origins);
-    // The traces do not tell how one scenario responds under another load of the others.
-    if !scenarios.iter().all(ScenarioResult::has_traced_load) {
-        return Vec::new();
-    }
-    let assumed = scenarios.iter().any(|scenario| scenario.origin.reason == LoadReason::Assumed);
-    let unqueued = OnceCell::new();
-    let finding = |scenario: ScenarioResult<'_>| {
-        let origin = scenario.origin;
-        let (predicted, traced) = (scenario.response?, origin.observed_response?);
-        let load = match (origin.reason, origin.observed_rate) {
-            (LoadReason::Observed, _) => "at the traced load".to_owned(),
-            (LoadReason::Configured, Some(rate)) => {
-                let (own, rate) = (number(scenario.throughput), number(rate));
-                format!("though the configured load, {own} operations a second, is about the traced one, {rate}")
-            }
-            (LoadReason::Assumed, _) => "at the load that is assumed".to_owned(),
-            (LoadReason::Configured, None) => return None,
-        };
-        let tolerance = if origin.reason == LoadReason::Configured { TOLERANCE } else { AS_TRACED };
-        if traced <= 0.0 || (predicted - traced).abs() <= (traced * tolerance).max(origin.clock_doubt) {
-            return None;
-        }
-        let percent = ((predicted / traced - 1.0).abs() * 100.0).round();
-        let way = if predicted < traced { "below" } else { "above" };
-        let message = format!(
-            "scenario `{}`: predicted response {} is {percent} % {way} the traced {}, {load}",
-            origin.name,
-            time(predicted),
-            time(traced)
-        );
-        let too_many = |rate| scenario.throughput > rate && !is_about(scenario.throughput, rate);
-        if let (true, LoadReason::Observed, Some(rate)) = (predicted > traced, origin.reason, origin.observed_rate)
-            && too_many(rate)
-        {
-            let why = format!(
-                "the model's customers make {} operations a second, and {} were traced: it has more load than the system had",
-                number(scenario.throughput),
-                number(rate)
-            );
-            let hint = "set `rate`, or `population` and `think_time`, of the scenario";
-            return Some(
-                Diagnostic::warning(codes::UNLIKE_TRACED, Place::Nowhere, message).with_note(why).with_hint(hint),
-            );
-        }
-        let finding = Diagnostic::warning(codes::UNLIKE_TRACED, Place::Nowhere, message);
-        if predicted < traced {
-            let (why, hint) = below(model, origins);
-            return Some(finding.with_note(why).with_hint(hint));
-        }
-        let unqueued = unqueued.get_or_init(|| without_queues(model)).as_ref();
-        let alone = unqueued.and_then(|(model, results)| ScenarioResult::one(model, results, origin).response);
-        if assumed && alone.is_some_and(|alone| alone - traced <= (predicted - traced) / 2.0) {
-            let why = "operations meet others in the model, at a rate that no trace tells; those that were traced met none, or fewer";
-            let hint = "set `rate`, or `population` and `think_time`, of the scenario";
-            return Some(finding.with_note(why).with_hint(hint));
-        }
-        Some(above(finding, model, results, origins, alone, (predicted, traced)))
-    };
-    scenarios.into_iter().filter_map(finding).collect()
-}
+/// How far a rate may lie from the traced one and still be about the same, as a part of it.
+const ABOUT: f64 = 0.2;
 
 /// Below so many operations nothing is said of how much times and calls vary, so that solvers take them as they usually do.
 const FEW: u64 = 10;
@@ -176,93 +102,7 @@ pub fn few_operations(origins: &Origins) -> Option<Diagnostic> {
     }))
 }
 
-/// A model in which nothing ever queues, with its results.
-fn without_queues(model: &Model) -> Option<(Model, Results)> {
-    let mut model = model.clone();
-    for processor in &mut model.processors {
-        (processor.scheduling, processor.multiplicity) = (Scheduling::Delay, Multiplicity::Infinite);
-    }
-    for task in model.tasks.iter_mut().filter(|task| task.scheduling != Scheduling::Reference) {
-        (task.scheduling, task.multiplicity) = (Scheduling::Delay, Multiplicity::Infinite);
-    }
-    let found = solve(&model, &SolveOptions::default(), None, &mut ()).ok()?;
-    Some((model, found.results))
-}
-
-fn is_about(value: f64, traced: f64) -> bool {
-    (value / traced - 1.0).abs() <= TOLERANCE
-}
-
-fn comes_from(origins: &Origins, source: DemandSource) -> bool {
-    origins.entries.iter().any(|entry| entry.sources.contains(&source))
-}
-
-/// Why a prediction may be too low, and what to do about it.
-fn below(model: &Model, origins: &Origins) -> (&'static str, &'static str) {
-    let phases = model.entries.iter().flat_map(|entry| match &entry.body {
-        Body::Phases(phases) => &phases[..],
-        Body::Activities(_) => &[],
-    });
-    let mut works = phases.chain(model.activities.iter().map(|activity| &activity.work));
-    if comes_from(origins, DemandSource::Function) {
-        ("demands of the configuration are less than what was traced", "see to the functions under `[demand]`")
-    } else if !works.any(|work| work.think_time > 0.0) {
-        (
-            "the model has no network latency",
-            "set `network` under `[defaults]`: \"traced\" where traces have both halves of calls, or a time per call",
-        )
-    } else if comes_from(origins, DemandSource::Cpu) {
-        (
-            "measured CPU leaves out what tasks wait for beside other tasks: pools, locks, disks",
-            "give pools their `threads`, and tasks that share a machine one `processor`; for other waits, read the model for \
-             differences, not for totals",
-        )
-    } else {
-        (
-            "some of the traced time is neither demand nor network latency",
-            "`dyelog trace check` tells what of the traces could not be used; else read the model for differences, not for totals",
-        )
-    }
-}
-
-/// Why a prediction is too high: what the scenario takes without any queueing tells whether queueing is why.
-fn above(
-    finding: Diagnostic,
-    model: &Model,
-    results: &Results,
-    origins: &Origins,
-    alone: Option<f64>,
-    (predicted, traced): (f64, f64),
-) -> Diagnostic {
-    let Some(alone) = alone else { return finding };
-    if alone - traced > (predicted - traced) / 2.0 {
-        let why = format!("queueing is not why: without any the model takes {}", time(alone));
-        let finding = finding.with_note(why);
-        return if comes_from(origins, DemandSource::Function) {
-            finding.with_hint("see to the functions under `[demand]`: they ask for more than what was traced")
-        } else {
-            finding
-        };
-    }
-    if origins.entries.iter().any(|entry| entry.own_time != OwnTime::WHOLE) {
-        return finding
-            .with_note("operations met fewer others in the traces than arrivals at random do")
-            .with_hint("set `population` and `think_time` of the scenario where customers wait for their response");
-    }
-    let Some(busy) = busiest(model, results) else { return finding };
-    let name = match busy.resource {
-        Resource::Processor(id) => format!("processor `{}`", model.processors[id.index()].name),
-        Resource::Task(id) => format!("the threads of `{}`", model.tasks[id.index()].name),
-    };
-    let percent = (100.0 * busy.part).round();
-    let finding = finding.with_note(format!(
-        "the model queues, most of all for {name}, {percent} % busy; without, it takes {}",
-        time(alone)
-    ));
-    let finding = if comes_from(origins, DemandSource::Exclusive) {
-        finding.with_note("exclusive time includes the queueing there was, and counts in full as processor time")
-    } else {
-        finding
-    };
-    finding.with_hint("set the servers of processors (`multiplicity`), or trace under light load")
+/// Whether a rate is about the traced one.
+pub(super) fn is_about(value: f64, traced: f64) -> bool {
+    (value / traced - 1.0).abs() <= ABOUT
 }

@@ -202,7 +202,7 @@ pub fn validate(
     });
     let scenarios = scenarios.collect();
     let processors = busy(&at, &results, measured, &configuration, &others);
-    let saturation = first_to_saturate(&at.model, &results).map(|first| {
+    let saturation = first_to_saturate(&at.model, &results, None).map(|first| {
         let factors: Vec<Option<f64>> = others.iter().map(|other| other.as_ref()?.factor).collect();
         let interval = (!others.is_empty()).then(|| Interval::of(first.factor, &factors, error));
         SaturationValidation { resource: first.resource, factor: first.factor, interval }
@@ -231,7 +231,7 @@ impl Other {
         Self {
             responses: responses(at, results),
             busy: processors.map(|(own, result)| (Arc::clone(&own.name), result.utilization)).collect(),
-            factor: first_to_saturate(&at.model, results).map(|first| first.factor),
+            factor: first_to_saturate(&at.model, results, None).map(|first| first.factor),
         }
     }
 }

@@ -76,5 +76,6 @@ mod tlc_laws;
 mod tlc_rules;
 mod tools_cli;
 mod trace_cli;
+mod waits;
 mod whatif;
 mod why_not;

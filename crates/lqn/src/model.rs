@@ -349,6 +349,22 @@ pub enum CallOrder {
     Bernoulli,
 }
 
+/// Numbers that are so near to a whole one are whole.
+const ROUNDING: f64 = 1e-9;
+
+impl CallOrder {
+    /// The variance of the number of all calls of some work, of the mean numbers of each. Numbers that are deterministic and not whole are drawn as by a Bernoulli
+    /// trial: no program makes half a call.
+    pub fn variance(self, means: impl Iterator<Item = f64>) -> f64 {
+        if self == Self::Stochastic {
+            let all: f64 = means.sum();
+            return all * (1.0 + all);
+        }
+        let chance = |mean: f64| if (mean - mean.round()).abs() < ROUNDING { 0.0 } else { mean.fract() };
+        means.map(chance).map(|part| part * (1.0 - part)).sum()
+    }
+}
+
 /// A call to an entry.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Call {
@@ -552,5 +568,20 @@ impl Model {
     /// The processor of that name.
     pub fn processor_named(&self, name: &str) -> Option<ProcessorId> {
         self.processors.iter().position(|processor| &*processor.name == name).map(ProcessorId::from)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::CallOrder;
+
+    #[test]
+    fn numbers_of_calls_vary_as_they_are_drawn() {
+        let of = |order: CallOrder, means: &[f64]| order.variance(means.iter().copied());
+        assert_eq!(of(CallOrder::Stochastic, &[1.0, 0.5]), 1.5 * 2.5);
+        for order in [CallOrder::Deterministic, CallOrder::Bernoulli] {
+            assert_eq!(of(order, &[1.0, 3.0 - 1e-12, 2.0]), 0.0);
+            assert!((of(order, &[0.5, 1.2]) - 0.25 - 0.16).abs() < 1e-12);
+        }
     }
 }

@@ -45,6 +45,7 @@ pub fn hosts(parts: &Parts<'_>, configuration: &Configuration, observed: &Observ
         let all = servers.saturating_mul(copies);
         let host = Host {
             servers: all,
+            is_delay: false,
             discipline: Discipline::Sharing,
             copies,
             range: Some((first as u32, None)),

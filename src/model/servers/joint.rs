@@ -12,8 +12,8 @@ use crate::model::servers::observed::Observed;
 use crate::model::servers::occupancy::Occupancy;
 use crate::model::servers::sampled::waiting;
 use crate::model::servers::{
-    ENOUGH, Evidence, Host, OwnTime, Traced, busy, candidates, copies, disciplines, given, hosts_of, levels,
-    scheduling_given, unlikelihood,
+    ENOUGH, Evidence, Host, MOST_SERVERS, OwnTime, Traced, busy, candidates, copies, disciplines, given, hosts_of, levels,
+    scheduling_given, unlikelihood, waits,
 };
 use crate::model::utilisation::Busy;
 use crate::model::{deployment, weave};
@@ -71,6 +71,8 @@ struct Tried {
     /// The score among orders of service of as many servers.
     score_of_order: f64,
     fits: bool,
+    /// Whether it fits well enough for a delay.
+    fits_as_delay: bool,
     /// By load, then by entry.
     seen: Vec<BTreeMap<EntryKey, Seen>>,
 }
@@ -81,6 +83,8 @@ struct Tries {
     copies: Vec<usize>,
     /// Numbers of servers of a copy.
     tried: Vec<Tried>,
+    /// How many were at work there together at most, where nothing queues: a delay explains the times better than any number of servers.
+    delay: Option<usize>,
 }
 
 /// What traces of several loads tell of hosts.
@@ -158,6 +162,7 @@ impl Joint {
             let try_it = |(servers, discipline): (u32, Discipline)| {
                 let (mut score, mut fits, mut seen) = (unlikelihood(servers), true, Vec::new());
                 let mut score_of_order = 0.0;
+                let mut fits_as_delay = true;
                 for view in &views {
                     let Some(View { observed, entries, parts, occupancy, busy }) = view else {
                         seen.push(BTreeMap::new());
@@ -167,8 +172,12 @@ impl Joint {
                     let served = (servers, discipline);
                     let evidence = Evidence::of(occupancy, served, observed.probability, there, *busy);
                     score += evidence.unlikelihood();
+                    if observed.probability >= 1.0 {
+                        score += waits::due_to_wait(occupancy, servers, there);
+                    }
                     score_of_order += evidence.unlikelihood_of_order();
                     fits &= evidence.fits();
+                    fits_as_delay &= evidence.fits_within(waits::FITS);
                     let imputed = evidence.imputed;
                     let regular = imputed.regular(discipline);
                     let measured = busy.map(|busy| busy.cores(f64::from(servers) * occupancy.stations as f64));
@@ -191,10 +200,20 @@ impl Joint {
                     };
                     seen.push(entries.iter().enumerate().map(one).collect());
                 }
-                Tried { servers, discipline, score, score_of_order, fits, seen }
+                Tried { servers, discipline, score, score_of_order, fits, fits_as_delay, seen }
             };
             let mut tries: Vec<Tried> =
                 tried.into_iter().flat_map(|servers| orders(servers, disciplines)).map(try_it).collect();
+            let is_told = given.is_some() || order.is_some() || views.iter().flatten().any(|view| view.busy.is_some());
+            let is_recorded = views.iter().flatten().any(|view| waits::is_recorded(view.parts, view.entries));
+            let unlikely = waits::unlikelihood_of_delay(most, is_recorded).filter(|_| !is_told && probability >= 1.0);
+            let delay = unlikely.filter(|unlikely| {
+                let together = most.min(MOST_SERVERS) as u32;
+                let whole = try_it((together, Discipline::Sharing));
+                let due: f64 = due_to_wait(&views, together);
+                whole.fits_as_delay && whole.score - unlikelihood(together) - due + unlikely < best(&tries).score
+            });
+            let delay = delay.map(|_| most);
             let of_levels: Vec<Tried> = orders(best(&tries).servers, levels).map(try_it).collect();
             tries.extend(of_levels);
             // The order of arrival was not seen. Waits under it follow from the load, and nothing tells whether it holds.
@@ -206,7 +225,7 @@ impl Joint {
                 measured.insert(name.clone());
             }
             let copies = views.iter().map(|view| view.as_ref().map_or(1, |view| view.occupancy.stations)).collect();
-            hosts.insert(name.clone(), Tries { copies, tried: tries });
+            hosts.insert(name.clone(), Tries { copies, tried: tries, delay });
         }
         let mut busy: BTreeMap<String, Host> = BTreeMap::new();
         for ((observed, _), (parts, (_, configuration))) in of_load.iter().zip(parts.iter().zip(loads)) {
@@ -237,6 +256,12 @@ impl Joint {
         let mut traced = Traced { hosts: self.busy.clone(), ..Traced::default() };
         for (name, tries) in &self.hosts {
             let (tried, mut host) = chosen(&tries.tried, form);
+            if let (Some(most), false) = (tries.delay, matches!(form, Form::Fewest | Form::Fewer(_))) {
+                let copies = tries.copies.iter().copied().max().unwrap_or(1) as u32;
+                let range = host.range.map(|(least, _)| (least, None));
+                traced.hosts.insert(name.clone(), Host { is_delay: true, copies, range, most, ..host });
+                continue;
+            }
             let own = demands(&mut host, (tried, &tries.copies), form, self.is_measured(name));
             host.copies = tries.copies.iter().copied().max().unwrap_or(1) as u32;
             host.servers = host.servers.saturating_mul(host.copies);
@@ -257,6 +282,15 @@ impl Joint {
     }
 }
 
+/// How many arrivals were due to wait under any of the loads, where none did.
+fn due_to_wait(views: &[Option<View<'_, '_>>], servers: u32) -> f64 {
+    let of = |View { observed, entries, parts, occupancy, .. }: &View<'_, '_>| {
+        let there: f64 = entries.iter().map(|index| observed.present(parts, *index)).sum();
+        waits::due_to_wait(occupancy, servers, there)
+    };
+    views.iter().flatten().map(of).sum()
+}
+
 /// First come, first served, by as many servers as fit best, of a host of whose stays only some were traced.
 fn unseen_order(tries: &[Tried], views: &[Option<View<'_, '_>>]) -> Option<Tried> {
     let Tried { servers, seen, .. } = best(tries);
@@ -266,7 +300,15 @@ fn unseen_order(tries: &[Tried], views: &[Option<View<'_, '_>>]) -> Option<Tried
         own.push(in_order_of_arrival(load, f64::from(*servers), copies as f64)?);
     }
     let (servers, discipline) = (*servers, Discipline::FirstCome);
-    Some(Tried { servers, discipline, score: f64::INFINITY, score_of_order: f64::INFINITY, fits: true, seen: own })
+    Some(Tried {
+        servers,
+        discipline,
+        score: f64::INFINITY,
+        score_of_order: f64::INFINITY,
+        fits: true,
+        fits_as_delay: false,
+        seen: own,
+    })
 }
 
 /// Entries of a load that wait as long as each other, for as long as Poisson arrivals do (M/G/k by the mean of M/M/k and the second moment of exponential
@@ -326,6 +368,7 @@ fn chosen(tries: &[Tried], form: Form) -> (&Tried, Host) {
     let range = Some((least.servers, (!open).then_some(most.servers)));
     let host = Host {
         servers,
+        is_delay: false,
         discipline: tried.discipline,
         copies: 1,
         range: range.filter(|_| first != last),

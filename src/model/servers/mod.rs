@@ -13,6 +13,7 @@ mod joint;
 mod observed;
 mod occupancy;
 mod sampled;
+mod waits;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -74,6 +75,8 @@ pub struct Traced {
     beyond: f64,
     /// How many customers make the queue where that matters most; `None` where arrivals meet as many as are there on average.
     customers: Option<u32>,
+    /// Whether operations met fewer others, where they begin, than were there on average.
+    met_fewer: bool,
     /// By name of the processor.
     hosts: BTreeMap<String, Host>,
     /// By number of the entry in the sub-model.
@@ -83,8 +86,10 @@ pub struct Traced {
 /// The servers of a host.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Host {
-    /// How many, those of all copies together.
+    /// How many, those of all copies together; of a delay, as many as were at work together.
     pub servers: u32,
+    /// Whether nothing queues there: work takes as long beside others as alone.
+    pub is_delay: bool,
     /// In which order they serve.
     pub discipline: Discipline,
     /// How many copies there are, each of whose servers were found apart from the others.
@@ -130,15 +135,21 @@ impl Traced {
         let mut traced = Self::default();
         let Some(observed) = Observed::of(parts) else { return traced };
         let mut most_beyond = 0.0;
+        let first = first_entries(parts);
+        let mut first_hosts = FirstHosts::default();
         traced.hosts = busy::hosts(parts, configuration, &observed);
         for (name, entries) in hosts_of(parts, configuration) {
             let given = given(configuration, &name);
-            if given == Some(Multiplicity::Infinite) {
-                continue;
-            }
             let stays: Vec<&Stays> = entries.iter().map(|index| &parts.sub.entry(*index).stays).collect();
             let occupancy = Occupancy::of(&stays, &copies(parts, configuration, &name, &entries));
             if occupancy.stays() < ENOUGH {
+                continue;
+            }
+            let begin: Vec<bool> = entries.iter().map(|index| first.contains(index)).collect();
+            if begin.contains(&true) {
+                first_hosts.look(&occupancy, &begin);
+            }
+            if given == Some(Multiplicity::Infinite) {
                 continue;
             }
             let stations = occupancy.stations as f64;
@@ -146,8 +157,14 @@ impl Traced {
             let seen: f64 = entries.iter().map(|index| observed.present(parts, *index)).sum();
             let busy = configuration.measured.get(&name).copied();
             let discipline = Discipline::given(scheduling_given(configuration, &name));
-            let fit = fitted(&occupancy, observed.probability, seen, Known { servers: given, discipline, busy });
+            let is_recorded = waits::is_recorded(parts, &entries);
+            let known = Known { servers: given, discipline, busy, is_recorded };
+            let fit = fitted(&occupancy, observed.probability, seen, known);
             let there = seen / observed.probability;
+            if fit.is_delay {
+                traced.hosts.insert(name, Host::delay(&fit, &occupancy, there));
+                continue;
+            }
             let load = match busy {
                 Some(busy) => Load::measured(&fit, stations, there, observed.probability < 1.0, busy),
                 None => Load::of(&fit, stations, there, observed.probability < 1.0),
@@ -170,6 +187,7 @@ impl Traced {
             let servers = fit.servers.saturating_mul(occupancy.stations as u32);
             let host = Host {
                 servers,
+                is_delay: false,
                 discipline: fit.discipline,
                 copies: occupancy.stations as u32,
                 range: given.is_none().then_some(fit.range),
@@ -180,6 +198,8 @@ impl Traced {
             };
             traced.hosts.insert(name, host);
         }
+        traced.met_fewer = observed.probability >= 1.0 && first_hosts.most > 0 && !first_hosts.meet_all;
+        traced.customers = traced.customers.and_then(|customers| first_hosts.customers(customers));
         traced
     }
 
@@ -189,14 +209,33 @@ impl Traced {
         self.customers.filter(|customers| self.beyond > MATTERS && *customers < MOST_CUSTOMERS)
     }
 
+    /// Whether operations met fewer others, where they begin, than were there on average: as customers do, who wait for their response.
+    pub fn met_fewer(&self) -> bool {
+        self.met_fewer
+    }
+
+    /// The fewest servers that fit a processor, where its servers were found and no number is too large.
+    pub fn open_servers(&self, processor: &str) -> Option<u32> {
+        let host = self.hosts.get(processor).filter(|host| !host.is_delay)?;
+        host.range.filter(|(_, most)| most.is_none()).map(|(least, _)| least)
+    }
+
     /// The servers of each of so many copies of a processor, where they were found.
     pub fn servers(&self, processor: &str, copies: u32) -> Option<Multiplicity> {
-        self.hosts.get(processor).map(|host| Multiplicity::Finite(host.servers.div_ceil(copies.max(1))))
+        let servers = |host: &Host| {
+            if host.is_delay {
+                Multiplicity::Infinite
+            } else {
+                Multiplicity::Finite(host.servers.div_ceil(copies.max(1)))
+            }
+        };
+        self.hosts.get(processor).map(servers)
     }
 
     /// In which order a processor serves, where that was found.
     pub fn scheduling(&self, processor: &str) -> Option<Scheduling> {
-        self.hosts.get(processor).map(|host| host.discipline.scheduling())
+        let scheduling = |host: &Host| if host.is_delay { Scheduling::Delay } else { host.discipline.scheduling() };
+        self.hosts.get(processor).map(scheduling)
     }
 
     /// What the own time of an entry is.
@@ -264,7 +303,49 @@ fn explained(host: &Host, measured: f64) -> String {
     }
 }
 
+/// The entries with which operations begin.
+fn first_entries(parts: &Parts<'_>) -> BTreeSet<EntryIndex> {
+    let works = parts.customers.iter().flat_map(|customer| customer.total.work.values());
+    works.flat_map(|work| work.requests.keys()).map(|(_, to)| *to).collect()
+}
+
+/// The hosts at which operations begin. Others may meet fewer than are there since a pool or a lock holds work back before it comes: that says nothing of
+/// who asks.
+#[derive(Default)]
+struct FirstHosts {
+    meet_all: bool,
+    most: usize,
+}
+
+impl FirstHosts {
+    /// Looks at one, whose entries with which operations begin are told.
+    fn look(&mut self, occupancy: &Occupancy, begin: &[bool]) {
+        self.meet_all |= occupancy.first_meet_all(begin);
+        self.most = self.most.max(occupancy.most);
+    }
+
+    /// The number of customers, if operations met fewer others where they begin: no fewer than were there together.
+    fn customers(&self, customers: u32) -> Option<u32> {
+        (!self.meet_all).then(|| customers.max(u32::try_from(self.most).unwrap_or(u32::MAX)))
+    }
+}
+
 impl Host {
+    /// One where nothing queues.
+    fn delay(fit: &Fit, occupancy: &Occupancy, there: f64) -> Self {
+        Self {
+            servers: fit.servers.saturating_mul(occupancy.stations as u32),
+            is_delay: true,
+            discipline: Discipline::Sharing,
+            copies: occupancy.stations as u32,
+            range: Some(fit.range),
+            most: occupancy.most,
+            utilization: 0.0,
+            measured: None,
+            alone: there,
+        }
+    }
+
     /// How many servers there are, how busy they are, and what else fits.
     pub fn described(&self) -> String {
         described(self)
@@ -274,6 +355,12 @@ impl Host {
 fn described(host: &Host) -> String {
     let servers = host.servers / host.copies.max(1);
     let (least, most) = host.range.unwrap_or((servers, Some(servers)));
+    if host.is_delay {
+        return format!(
+            "a delay: of up to {} at work together none took longer for it; {least} or more servers would fit as well",
+            host.most
+        );
+    }
     let others = match most {
         Some(most) if least == most => String::new(),
         Some(most) => format!("; {least} to {most} fit"),
@@ -421,6 +508,8 @@ struct Evidence {
     early: f64,
     /// How far too many left in the order in which they came for a server that is shared, in standard errors.
     in_order: f64,
+    /// How far stays were not longer for others, which would have slowed them, in standard errors.
+    unslowed: f64,
 }
 
 impl Evidence {
@@ -448,16 +537,24 @@ impl Evidence {
         let uneven = imputed.uneven / tolerance;
         let dependence = imputed.dependence.abs().max(uneven);
         let tolerated = (imputed.dependence / tolerance).abs().max(uneven);
-        Self { imputed, discipline, dependence, tolerated, off, early, in_order }
+        // What was sampled shows too little of whom a stay met.
+        let unslowed = if probability >= 1.0 { imputed.unslowed.min(MOST_ERRORS) } else { 0.0 };
+        Self { imputed, discipline, dependence, tolerated, off, early, in_order, unslowed }
     }
 
     fn fits(&self) -> bool {
-        self.tolerated <= FITS && self.off.abs() <= FITS && self.early <= FITS && self.in_order <= FITS
+        self.fits_within(FITS)
+    }
+
+    /// Whether it is off by no more than so many standard errors.
+    fn fits_within(&self, errors: f64) -> bool {
+        let off = [self.tolerated, self.off.abs(), self.early, self.in_order, self.unslowed];
+        off.into_iter().all(|off| off <= errors)
     }
 
     /// The squared standard errors of what is seen of the order.
     fn of_order(&self) -> f64 {
-        self.early.powi(2) + self.in_order.powi(2)
+        self.early.powi(2) + self.in_order.powi(2) + self.unslowed.powi(2)
     }
 
     /// Minus the logarithm of its likelihood.
@@ -491,6 +588,8 @@ fn levels(occupancy: &Occupancy, probability: f64, given: Option<Discipline>, se
 /// A number of servers, and what follows from it.
 struct Fit {
     servers: u32,
+    /// Whether nothing queues, however many there are.
+    is_delay: bool,
     discipline: Discipline,
     range: (u32, Option<u32>),
     imputed: Imputed,
@@ -502,6 +601,15 @@ struct Known {
     servers: Option<Multiplicity>,
     discipline: Option<Discipline>,
     busy: Option<Busy>,
+    /// Whether the host recorded spans of its own.
+    is_recorded: bool,
+}
+
+impl Known {
+    /// Whether nothing but stays tells what the host is.
+    fn is_nothing(&self) -> bool {
+        self.servers.is_none() && self.discipline.is_none() && self.busy.is_none()
+    }
 }
 
 /// The number of servers and the order of service that fit best, or what follows from given ones.
@@ -518,7 +626,8 @@ fn fitted(occupancy: &Occupancy, probability: f64, seen: f64, known: Known) -> F
     if let Some(Multiplicity::Finite(servers)) = known.servers {
         let servers = (servers / occupancy.stations as u32).max(1);
         let best = best_of(servers, telling(servers));
-        return Fit { servers, discipline: best.discipline, range: (servers, Some(servers)), imputed: best.imputed };
+        let range = (servers, Some(servers));
+        return Fit { servers, is_delay: false, discipline: best.discipline, range, imputed: best.imputed };
     }
     let seen_each = seen / occupancy.stations as f64;
     let most = if probability < 1.0 { (seen_each / probability * 4.0).ceil() as usize + 4 } else { occupancy.most };
@@ -531,17 +640,34 @@ fn fitted(occupancy: &Occupancy, probability: f64, seen: f64, known: Known) -> F
             fit.push(servers);
         }
         let least = evidence.iter().map(Evidence::unlikelihood).fold(f64::INFINITY, f64::min);
-        let score = least + unlikelihood(servers);
+        let mut score = least + unlikelihood(servers);
+        if probability >= 1.0 {
+            score += waits::due_to_wait(occupancy, servers, seen);
+        }
         if best.as_ref().is_none_or(|(least, _, _)| score < *least) {
             best = Some((score, servers, evidence));
         }
     }
-    let (_, servers, evidence) = best.expect("one server is always tried");
+    let (score, servers, evidence) = best.expect("one server is always tried");
+    let least = fit.first().copied();
+    // What was sampled shows too little of who was there together.
+    if probability >= 1.0
+        && known.is_nothing()
+        && let Some(unlikely) = waits::unlikelihood_of_delay(occupancy.most, known.is_recorded)
+    {
+        let servers = occupancy.most.min(MOST_SERVERS) as u32;
+        let whole = of(servers, Discipline::Sharing);
+        if whole.fits_within(waits::FITS) && whole.unlikelihood() + unlikely < score {
+            let range = (least.map_or(servers, |least| servers.min(least)), None);
+            return Fit { servers, is_delay: true, discipline: Discipline::Sharing, range, imputed: whole.imputed };
+        }
+    }
     let best = best_of(servers, evidence);
-    let least = fit.first().map_or(servers, |least| servers.min(*least));
+    let least = least.map_or(servers, |least| servers.min(least));
     let last = tried.last().copied().unwrap_or(1);
     let most = fit.last().map_or(servers, |most| servers.max(*most));
-    Fit { servers, discipline: best.discipline, range: (least, (most < last).then_some(most)), imputed: best.imputed }
+    let range = (least, (most < last).then_some(most));
+    Fit { servers, is_delay: false, discipline: best.discipline, range, imputed: best.imputed }
 }
 
 /// The order of service that fits best.

@@ -16,6 +16,9 @@ const ENOUGH: usize = 8;
 /// A pause so many times as long as the mean one is none of the system: e^-30 of exponential ones are.
 const LONG: f64 = 30.0;
 
+/// Times that are all multiples of so many nanoseconds are of a clock that counts in steps.
+const COARSE: i64 = 1_000_000;
+
 /// A stay at a host.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
@@ -54,6 +57,9 @@ pub struct Imputed {
     pub dependence: f64,
     /// The same for whatever way it depends on it, not only for growing or falling with it.
     pub uneven: f64,
+    /// What shared servers ought to make longer and did not: how far too little those had that met many, in standard errors, while stays were no longer for it. 0 where either
+    /// is not so, or too few tell.
+    pub unslowed: f64,
     /// The part of stays that ended before they had their turn.
     pub early: f64,
     /// By entry: how many times as large the squared coefficient of variation of the time with a processor is as that of the whole time.
@@ -129,20 +135,45 @@ impl Occupancy {
     }
 
     /// Whether arrivals find as many on average as are there on average, as open arrivals do: to within three standard errors.
+    ///
+    /// Clocks that count in steps do not tell whether one that ends at the time of a begin was still there: half of them were.
     pub fn meets_all(&self) -> bool {
-        let (mut there, mut found) = (0_usize, 0.0);
-        for (_, begins, _) in &self.edges {
+        self.meet_all(|_| true)
+    }
+
+    /// The same of arrivals that begin an invocation of one of these entries alone. Whoever comes back from a call comes as the called ones let them go.
+    pub fn first_meet_all(&self, entries: &[bool]) -> bool {
+        self.meet_all(|stay| stay.kind % PARTS as usize == 0 && entries.get(stay.entry) == Some(&true))
+    }
+
+    fn meet_all(&self, counts: impl Fn(&Seen) -> bool) -> bool {
+        let ending = if self.is_coarse() { 0.5 } else { 0.0 };
+        let (mut there, mut found, mut arrivals) = (0_usize, 0.0, 0_usize);
+        let (mut now, mut left) = (i64::MIN, 0_usize);
+        for (time, begins, number) in &self.edges {
+            if *time != now {
+                (now, left) = (*time, 0);
+            }
             if *begins {
-                found += there as f64;
+                if counts(&self.seen[*number]) {
+                    found += there as f64 + ending * left as f64;
+                    arrivals += 1;
+                }
                 there += 1;
             } else {
                 there -= 1;
+                left += 1;
             }
         }
-        let (count, present) = (self.seen.len().max(1) as f64, self.mean_present());
+        let (count, present) = (arrivals.max(1) as f64, self.mean_present());
         // The variance of a geometric number.
         let error = (present * (1.0 + present) / count).sqrt();
         found / count > present * 0.98 || present - found / count < 3.0 * error
+    }
+
+    /// Whether clocks counted in steps that matter.
+    fn is_coarse(&self) -> bool {
+        self.edges.iter().all(|(time, _, _)| time % COARSE == 0)
     }
 
     /// How many were there on average, from the first begin to the last end, without what lies between stretches that are known.
@@ -200,8 +231,22 @@ impl Occupancy {
             times = (times.0 + had, times.1 + had * had);
         }
         let cv2 = if times.0 > 0.0 { (had.len() as f64 * times.1 / (times.0 * times.0) - 1.0).max(0.0) } else { 1.0 };
-        let (dependence, uneven) = (self.dependence(&found, &had), self.uneven(&found, &had));
-        Imputed { processor, all, dependence, uneven, early, spread, cv2 }
+        let uneven = self.uneven(&found, &had);
+        let found: Vec<f64> = found.into_iter().map(|found| found as f64).collect();
+        let dependence = self.dependence(&found, &had);
+        let unslowed = if discipline == Discipline::Sharing { self.unslowed(&had) } else { 0.0 };
+        Imputed { processor, all, dependence, uneven, unslowed, early, spread, cv2 }
+    }
+
+    /// What [`Imputed::unslowed`] is, of what stays had.
+    ///
+    /// Of a stay of given length at servers that slow nobody, the part in which others would have slowed it does not depend on the length: so what it would have had
+    /// falls with that part. Where servers do slow, stays grow with that part, and what they had does not depend on it.
+    fn unslowed(&self, had: &[f64]) -> f64 {
+        let own: Vec<f64> = self.seen.iter().map(|stay| stay.start.abs_diff(stay.end) as f64).collect();
+        let slowed: Vec<f64> = own.iter().zip(had).map(|(own, had)| 1.0 - had / own).collect();
+        let (stays, work) = (self.dependence(&slowed, &own), self.dependence(&slowed, had));
+        if work < -TELLS && stays.abs() < AS_GOOD_AS_NONE { (work * work - stays * stays).sqrt() } else { 0.0 }
     }
 
     /// How often a stay left before the one that came last before it and was still there, and how often it would where all have equal parts.
@@ -315,18 +360,18 @@ impl Occupancy {
         (squares - freedom - 2.0 * (2.0 * freedom).sqrt()).max(0.0).sqrt()
     }
 
-    /// The correlation within kinds of how many a stay found and what it had, in standard errors.
-    fn dependence(&self, found: &[usize], had: &[f64]) -> f64 {
+    /// The correlation within kinds of what stays met and what they had, in standard errors.
+    fn dependence(&self, found: &[f64], had: &[f64]) -> f64 {
         let mut sums = vec![Sums::default(); self.kinds];
         for ((stay, &found), &had) in self.seen.iter().zip(found).zip(had) {
             sums[stay.kind].count += 1;
-            sums[stay.kind].found += found as f64;
+            sums[stay.kind].found += found;
             sums[stay.kind].had += had;
         }
         for ((stay, &found), &had) in self.seen.iter().zip(found).zip(had) {
             let own = &mut sums[stay.kind];
             let count = own.count as f64;
-            let (found, had) = (found as f64 - own.found / count, had - own.had / count);
+            let (found, had) = (found - own.found / count, had - own.had / count);
             own.both += found * had;
             own.found_squares += found * found;
             own.had_squares += had * had;
@@ -339,6 +384,10 @@ impl Occupancy {
         if squares > 0.0 { both / squares.sqrt() } else { 0.0 }
     }
 }
+
+/// A correlation of so many standard errors tells that there is one, and one below the second that there is none.
+const TELLS: f64 = 4.0;
+const AS_GOOD_AS_NONE: f64 = 2.0;
 
 /// Stays that found so many or more count together.
 const MANY: usize = 12;

@@ -180,12 +180,7 @@ impl<'a> ModelPlan<'a> {
         }
         let slices = 1.0 + calls.iter().map(|call| call.mean).sum::<f64>();
         let speed = model.speed(task);
-        let chance = |call: &PlannedCall| call.mean.fract() * (1.0 - call.mean.fract());
-        let variance_of_calls = match work.call_order {
-            CallOrder::Stochastic => slices * (slices - 1.0),
-            CallOrder::Deterministic => 0.0,
-            CallOrder::Bernoulli => calls.iter().map(chance).sum(),
-        };
+        let variance_of_calls = work.call_order.variance(calls.iter().map(|call| call.mean));
         self.works.push(PlannedWork {
             slice: work.demand / speed / slices,
             cv2: work.cv2.unwrap_or(1.0),

@@ -1,0 +1,201 @@
+//! What only waits is no server: peers that sleep, pools before services, clocks that count in steps; and what is said where servers are not certain.
+
+use std::fmt::Write as _;
+
+use dyelog::diagnostic::Diagnostic;
+use dyelog::lqn::{Model, Multiplicity, Scheduling};
+use dyelog::model::{Configuration, Load, Origins, complete};
+use dyelog::solve::{LayeredOptions, layered};
+use dyelog::study::outlook::outlook;
+use dyelog::study::unlike_traced;
+
+use crate::generator::Random;
+use crate::law::reduced;
+use crate::servers::{completed, miss, spans, station};
+
+fn exponential(random: &mut Random, mean: f64) -> f64 {
+    -mean * ((random.below(1 << 30) + 1) as f64 / (1_u64 << 30) as f64).ln()
+}
+
+/// A regular time: nine exponential stages.
+fn regular(random: &mut Random, mean: f64) -> f64 {
+    (0..9).map(|_| exponential(random, mean / 9.0)).sum()
+}
+
+/// A span of a service; `kind` 2 is a server's, 3 a client's.
+struct Span<'s> {
+    service: &'s str,
+    kind: u8,
+    id: u8,
+    parent: u8,
+    name: &'s str,
+    at: (f64, f64),
+}
+
+/// An operation of these spans.
+fn operation(text: &mut String, number: usize, spans: &[Span<'_>]) {
+    let nanoseconds = |seconds: f64| 1_700_000_000_000_000_000 + (seconds * 1e9) as u64;
+    // Spread over all that identifiers may be.
+    let trace = u128::from(number as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
+    for Span { service, kind, id, parent, name, at } in spans {
+        let parent = if *parent == 0 { String::new() } else { format!("\"parentSpanId\":\"{parent:016x}\",") };
+        let _ = writeln!(
+            text,
+            "{{\"resourceSpans\":[{{\"resource\":{{\"attributes\":[{{\"key\":\"service.name\",\"value\":{{\"stringValue\":\"{service}\"}}}}]}},\
+             \"scopeSpans\":[{{\"spans\":[{{\"traceId\":\"{trace:032x}\",\"spanId\":\"{id:016x}\",{parent}\"name\":\"{name}\",\"kind\":{kind},\
+             \"attributes\":[{{\"key\":\"server.address\",\"value\":{{\"stringValue\":\"peer\"}}}}],\
+             \"startTimeUnixNano\":\"{}\",\"endTimeUnixNano\":\"{}\"}}]}}]}}]}}",
+            nanoseconds(at.0),
+            nanoseconds(at.1)
+        );
+    }
+}
+
+/// Operations of `web`, which works for a millisecond before and after it waits for a peer without spans, for these times.
+fn asking_a_peer(stays: &[(f64, f64)]) -> String {
+    let mut text = String::new();
+    for (number, (start, end)) in stays.iter().enumerate() {
+        let web = Span { service: "web", kind: 2, id: 1, parent: 0, name: "GET", at: (start - 1e-3, end + 1e-3) };
+        let call = Span { service: "web", kind: 3, id: 2, parent: 1, name: "ask", at: (*start, *end) };
+        operation(&mut text, number, &[web, call]);
+    }
+    text
+}
+
+/// Arrivals at that rate, each of which stays for as long as is drawn.
+fn sleeping(seed: u64, rate: f64, count: usize, length: fn(&mut Random, f64) -> f64) -> Vec<(f64, f64)> {
+    let mut random = Random::new(seed);
+    let mut now = 1.0;
+    let of = |_| {
+        now += exponential(&mut random, 1.0 / rate);
+        (now, now + length(&mut random, 0.04))
+    };
+    (0..count).map(of).collect()
+}
+
+/// Operations of `web` that ask `pay`, which has a pool of three and sleeps for 40 ms.
+fn waiting_for_a_pool(seed: u64, rate: f64, count: usize) -> String {
+    let mut random = Random::new(seed);
+    let (mut text, mut now, mut free) = (String::new(), 1.0, [0.0_f64; 3]);
+    for number in 0..count {
+        now += exponential(&mut random, 1.0 / rate);
+        let asked = now + 0.005;
+        let first = free.iter_mut().min_by(|left, right| left.total_cmp(right)).expect("there are three");
+        let begin = first.max(asked + 0.0003);
+        *first = begin + regular(&mut random, 0.04);
+        let end = *first;
+        let web = Span { service: "web", kind: 2, id: 1, parent: 0, name: "POST", at: (now, end + 0.0053) };
+        let call = Span { service: "web", kind: 3, id: 2, parent: 1, name: "pay", at: (asked, end + 0.0003) };
+        let pay = Span { service: "pay", kind: 2, id: 3, parent: 2, name: "pay", at: (begin, end) };
+        // Another service, to which calls take as long as the network does.
+        let log = Span { service: "web", kind: 3, id: 4, parent: 1, name: "log", at: (now + 0.001, now + 0.003) };
+        let logs = Span { service: "log", kind: 2, id: 5, parent: 4, name: "log", at: (now + 0.0013, now + 0.0027) };
+        operation(&mut text, number, &[web, log, logs, call, pay]);
+    }
+    text
+}
+
+fn processor<'m>(model: &'m Model, name: &str) -> &'m dyelog::lqn::Processor {
+    &model.processors[model.processor_named(name).expect("it is there").index()]
+}
+
+/// The model of spans, with what is said of it.
+fn told(text: &str, configuration: &str) -> (Model, Origins, Vec<Diagnostic>) {
+    let (configuration, _) = Configuration::parse(&"t.toml".into(), configuration).expect("it is sound");
+    let (model, findings, origins) =
+        complete(&reduced("t.jsonl", text.as_bytes()), &configuration).expect("there are requests");
+    (model, origins, findings)
+}
+
+#[test]
+fn a_peer_that_only_sleeps_is_a_delay() {
+    for seed in 1..=6 {
+        let text = asking_a_peer(&sleeping(seed, 20.0, 600, regular));
+        let (model, origins, findings) = told(&text, "");
+        let peer = processor(&model, "peer");
+        assert_eq!((peer.multiplicity, peer.scheduling), (Multiplicity::Infinite, Scheduling::Delay), "seed {seed}");
+        assert!(miss(&model, &origins) < 0.02, "seed {seed}: {}", miss(&model, &origins));
+        let found = findings.iter().find(|own| own.code.0 == "M049").expect("it is told");
+        assert!(found.notes.iter().any(|note| note.contains("`peer`: a delay")), "{found:?}");
+    }
+}
+
+#[test]
+fn a_peer_that_computes_keeps_its_servers() {
+    for (seed, servers, busy) in [(1, 1, 0.3), (2, 1, 0.6), (3, 2, 0.5), (4, 2, 0.7)] {
+        let stays: Vec<(f64, f64)> =
+            station(seed, servers, busy, 4000).iter().map(|(start, end)| (start + 1.0, end + 1.0)).collect();
+        let (model, ..) = told(&asking_a_peer(&stays), "");
+        assert_eq!(processor(&model, "peer").multiplicity, Multiplicity::Finite(servers), "{servers} at {busy}");
+    }
+}
+
+/// Few of the arrivals at a service that sleeps, four together on the mean, find so many others that numbers of servers tell: those that are found let nobody wait.
+#[test]
+fn a_service_that_only_sleeps_makes_nobody_wait() {
+    for seed in 1..=3 {
+        let (model, origins) = completed(&spans(&sleeping(seed, 100.0, 3000, exponential), 1000, |_| true), "");
+        let found = processor(&model, "host").multiplicity;
+        assert!(!matches!(found, Multiplicity::Finite(0..=7)), "seed {seed}: {found:?}");
+        assert!(miss(&model, &origins) < 0.02, "seed {seed}: {}", miss(&model, &origins));
+    }
+}
+
+#[test]
+fn a_pool_before_a_service_makes_no_customers() {
+    for seed in 1..=5 {
+        let (model, origins, findings) = told(&waiting_for_a_pool(seed, 50.0, 1500), "");
+        assert!(matches!(origins.scenarios[0].load, Load::Open { .. }), "seed {seed}: {:?}", origins.scenarios[0].load);
+        // No more than three are ever together, and the wait for the pool counts once.
+        assert_eq!(processor(&model, "pay").multiplicity, Multiplicity::Infinite, "seed {seed}");
+        assert!(miss(&model, &origins) < 0.03, "seed {seed}: {}", miss(&model, &origins));
+        let network = findings.iter().find(|own| own.code.0 == "M032").expect("it is told");
+        assert!(network.notes.iter().any(|note| note.starts_with("calls to `pay` take")), "{network:?}");
+        assert!(!network.notes.iter().any(|note| note.contains("`log`")), "{network:?}");
+    }
+}
+
+#[test]
+fn clocks_that_count_milliseconds_make_no_customers() {
+    for (servers, busy) in [(4, 0.4), (4, 0.6), (4, 0.75), (2, 0.5), (1, 0.4), (1, 0.6)] {
+        for seed in 1..=3 {
+            let text = spans(&station(seed, servers, busy, 4000), 1_000_000, |_| true);
+            let (_, origins) = completed(&text, "");
+            let load = origins.scenarios[0].load;
+            assert!(matches!(load, Load::Open { .. }), "{servers} at {busy}, seed {seed}: {load:?}");
+        }
+    }
+}
+
+/// Open arrivals met as many as arrivals at random do. That they met fewer is not why a model with too few servers is slow.
+#[test]
+fn a_cause_is_not_told_where_it_is_not_the_cause() {
+    let (model, origins, _) = told(&waiting_for_a_pool(1, 50.0, 1500), "[processor.pay]\nmultiplicity = 3\n");
+    let results = layered(&model, &LayeredOptions::default()).expect("it can be solved");
+    let load = origins.scenarios[0].load;
+    assert!(matches!(load, Load::Open { .. }), "{load:?}");
+    let told = unlike_traced(&model, &results, &origins);
+    let notes: Vec<&str> = told.iter().flat_map(|own| &own.notes).map(|note| &**note).collect();
+    assert!(notes.iter().any(|note| note.contains("most of all for processor `pay`")), "{told:?}");
+    assert!(notes.iter().any(|note| note.starts_with("one of these may be why: a pool")), "{told:?}");
+    assert!(!notes.iter().any(|note| note.contains("met fewer")), "{told:?}");
+}
+
+#[test]
+fn a_limit_that_hangs_on_servers_which_are_not_certain_says_so() {
+    let (model, origins) = completed(&spans(&station(2, 4, 0.1, 400), 1000, |_| true), "");
+    let open = origins.open_servers.get("host").copied().expect("few wait: more servers fit");
+    assert_eq!(processor(&model, "host").multiplicity, Multiplicity::Finite(open.servers));
+    let results = layered(&model, &LayeredOptions::default()).expect("it can be solved");
+    let first = outlook(&model, &results, Some(&origins), 1);
+    let text = dyelog::report::outlook::text(&model, &first, dyelog::report::Look::PLAIN);
+    let said = format!("taken there, and {} or more fit (M049); no other limit is certain", open.least);
+    assert!(text.contains(&said), "{text}");
+    let note = dyelog::study::open_servers::limit_is_open(&model, &results, &origins).expect("it is told");
+    assert!(note.message.contains("hangs on the servers of `host`"), "{note:?}");
+    // Given servers are certain.
+    let (model, origins) =
+        completed(&spans(&station(2, 4, 0.1, 400), 1000, |_| true), "[processor.host]\nmultiplicity = 4\n");
+    let results = layered(&model, &LayeredOptions::default()).expect("it can be solved");
+    assert_eq!(dyelog::study::open_servers::limit_is_open(&model, &results, &origins), None);
+}
