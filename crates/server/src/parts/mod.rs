@@ -87,7 +87,8 @@ impl Parts {
     /// Of a history that is finished.
     pub fn in_history(history: &History) -> Self {
         let mut borders: Vec<(usize, Vec<String>)> = Vec::new();
-        let mut open = vec![0..history.blocks.len()];
+        let whole = 0..history.blocks.len();
+        let mut open = vec![whole];
         while let Some(range) = open.pop() {
             if borders.len() + 1 >= MOST_PARTS {
                 break;
