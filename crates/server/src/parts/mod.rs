@@ -34,8 +34,6 @@ const RARE: f64 = 0.1;
 const FEWEST: f64 = 200.0;
 /// Borders that are closer than this part of the blocks looked at are one.
 const CLOSE: usize = 20;
-/// The lengths of parts in which something may change that goes back later, as fractions of all.
-const WINDOWS: [(usize, usize); 3] = [(2, 3), (1, 2), (1, 3)];
 /// A part with so many blocks goes without those at its borders, in which the change may be.
 const LONG: usize = 4;
 
@@ -89,7 +87,8 @@ impl Parts {
     /// Of a history that is finished.
     pub fn in_history(history: &History) -> Self {
         let mut borders: Vec<(usize, Vec<String>)> = Vec::new();
-        let mut open = vec![0..history.blocks.len()];
+        let whole = 0..history.blocks.len();
+        let mut open = vec![whole];
         while let Some(range) = open.pop() {
             if borders.len() + 1 >= MOST_PARTS {
                 break;
@@ -163,15 +162,14 @@ struct Found {
 
 /// Where something changes most clearly within a range of blocks, and all that changes there.
 fn border(history: &History, range: &Range<usize>) -> Option<(usize, Vec<String>)> {
-    let mut found = changes(history, range, |_| true);
+    let totals = Totals::of(history, range);
+    let mut found: Vec<Found> =
+        history.figures.iter().filter_map(|(figure, cells)| change(figure, &cells[range.clone()], &totals)).collect();
     found.extend(presence::moved(history, range).into_iter().map(|Moved { at, clear, words }| Found {
         at,
         clear,
         words,
     }));
-    if found.is_empty() {
-        found = in_windows(history, range);
-    }
     found.sort_by(|left, right| right.clear.total_cmp(&left.clear).then_with(|| left.words.cmp(&right.words)));
     let at = found.first()?.at;
     let close = (range.len() / CLOSE).max(1);
@@ -182,36 +180,6 @@ fn border(history: &History, range: &Range<usize>) -> Option<(usize, Vec<String>
         what.push(format!("{more} other figures change there, too"));
     }
     Some((range.start + at, what))
-}
-
-/// The changes of figures within a range, counted from its begin.
-fn changes(history: &History, range: &Range<usize>, is_meant: fn(&Figure) -> bool) -> Vec<Found> {
-    let totals = Totals::of(history, range);
-    let meant = history.figures.iter().filter(|(figure, _)| is_meant(figure));
-    meant.filter_map(|(figure, cells)| change(figure, &cells[range.clone()], &totals)).collect()
-}
-
-/// The same within parts of a range: of what changes and goes back to what it was, means before and after lie on no side of each other.
-fn in_windows(history: &History, range: &Range<usize>) -> Vec<Found> {
-    for (length, of) in WINDOWS {
-        let window = range.len() * length / of;
-        let stride = (window / 2).max(1);
-        let begins = (0..=range.len() - window).step_by(stride).chain([range.len() - window]);
-        let mut clearest: (f64, Vec<Found>) = (0.0, Vec::new());
-        for begin in begins {
-            let part = range.start + begin..range.start + begin + window;
-            let own = changes(history, &part, |figure| !matches!(figure, Figure::Rate(_)));
-            let own: Vec<Found> = own.into_iter().map(|own| Found { at: begin + own.at, ..own }).collect();
-            let clear = own.iter().map(|own| own.clear).fold(0.0, f64::max);
-            if clear > clearest.0 {
-                clearest = (clear, own);
-            }
-        }
-        if clearest.0 > 0.0 {
-            return clearest.1;
-        }
-    }
-    Vec::new()
 }
 
 /// What figures are held against.

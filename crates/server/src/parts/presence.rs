@@ -58,7 +58,7 @@ pub fn moved(history: &History, range: &Range<usize>) -> Vec<Moved> {
     let mut found = Vec::new();
     for task in tasks(history) {
         let cells = of_task(history, range, task);
-        found.extend(told(Stay::of(&cells), &format!("`{task}`")));
+        found.extend(told(Stay::of(&cells).as_ref(), &format!("`{task}`")));
     }
     let mut instances: BTreeMap<&str, Vec<(String, Option<Stay>)>> = BTreeMap::new();
     for (figure, cells) in &history.figures {
@@ -69,7 +69,7 @@ pub fn moved(history: &History, range: &Range<usize>) -> Vec<Moved> {
     }
     for mut own in instances.into_values() {
         without_restarts(&mut own);
-        found.extend(own.into_iter().flat_map(|(name, stay)| told(stay, &name)));
+        found.extend(own.into_iter().flat_map(|(name, stay)| told(stay.as_ref(), &name)));
     }
     found
 }
@@ -107,8 +107,8 @@ fn without_restarts(instances: &mut [(String, Option<Stay>)]) {
     }
 }
 
-fn told(stay: Option<Stay>, name: &str) -> Vec<Moved> {
-    let Some(Stay { appears, leaves }) = stay else { return Vec::new() };
+fn told(stay: Option<&Stay>, name: &str) -> Vec<Moved> {
+    let Some(&Stay { appears, leaves }) = stay else { return Vec::new() };
     let of = |end: Option<(usize, f64)>, what: &str| {
         end.map(|(at, clear)| Moved { at, clear, words: format!("{name} {what}") })
     };

@@ -334,8 +334,9 @@ impl Store {
         let more = database.transaction(|database| {
             let mut more = rows::roll_up(database, now, retention)?;
             let oldest = i64::try_from(now.saturating_sub(retention)).unwrap_or(i64::MAX);
-            // A merged observation goes with its end, as an interval does.
-            database.run("DELETE FROM observations WHERE start < ?1 AND \"end\" < ?1", &[oldest.into()])?;
+            // A merged observation goes with its end, as an interval does; and what came a short while ago stays, however old it says that it is.
+            let old = "DELETE FROM observations WHERE start < ?1 AND \"end\" < ?1 AND touched < ?1";
+            database.run(old, &[oldest.into()])?;
             more |= stretches::roll_up(database, now)?;
             samples::thin(database, now, retention, &mut done)?;
             Ok(more)

@@ -117,12 +117,6 @@ fn services_that_appear_split_a_period() {
 }
 
 #[test]
-fn two_changes_make_three_parts() {
-    let parts = parts(90, |number| Load { call: if (30..60).contains(&number) { 12 } else { 6 }, ..USUAL });
-    assert_eq!(parts.parts.len(), 3, "{parts:?}");
-}
-
-#[test]
 fn a_gap_and_few_intervals_do_no_harm() {
     let few = parts(3, |_| USUAL);
     assert_eq!(few.parts.len(), 1);

@@ -2,13 +2,10 @@
 
 use dyelog::lqn::saved;
 use dyelog::lqn::submodel::EntryIndex;
-use dyelog_server::answer::Answer;
-use dyelog_server::metered::Metered;
 use dyelog_server::store::{LEVELS, Store, StoreError};
-use opentelemetry_proto::tonic::trace::v1::Span;
 
 use crate::home::Home;
-use crate::support::{BEGIN, Recorded, SECOND, of_file, trace};
+use crate::support::{BEGIN, SECOND, of_file, trace};
 
 #[test]
 fn roll_ups_keep_what_happened() {
@@ -111,58 +108,4 @@ fn a_store_of_a_later_version_is_refused() {
     let other = folder.path().join("other");
     std::fs::write(&other, "no database, but a text that is longer than the head of one would be").unwrap();
     assert!(Store::open(&other).is_err());
-}
-
-/// Ten minutes of a service with two workers that are 75 % busy, interval by interval.
-fn two_workers() -> Vec<(u64, Vec<Recorded>)> {
-    let mut state = 11_u64;
-    let mut exponential = |mean: f64| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        -mean * ((((state >> 11) + 1) as f64) / 2.0_f64.powi(53)).ln()
-    };
-    let mut intervals: Vec<(u64, Vec<Recorded>)> = (0..60).map(|at| (BEGIN + at * 10 * SECOND, Vec::new())).collect();
-    let (mut at, mut free, mut number) = (0.0, [0.0_f64; 2], 0);
-    while at < 599.0 {
-        at += exponential(1.0 / 30.0);
-        free.sort_by(f64::total_cmp);
-        let end = free[0].max(at) + exponential(0.05);
-        free[0] = end;
-        let milliseconds = ((end - at) * 1e3).round().max(1.0) as u64;
-        let start = BEGIN + (at * 1e9) as u64;
-        let interval = ((at / 10.0) as usize).min(59);
-        // Identifiers as samplers leave them: spread over their range.
-        let id = u128::from(number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835).to_be_bytes();
-        let spans = trace(number, start, &[milliseconds]).into_iter();
-        intervals[interval].1.extend(spans.map(|(service, span)| (service, Span { trace_id: id.to_vec(), ..span })));
-        number += 1;
-    }
-    intervals
-}
-
-#[test]
-fn servers_that_were_found_stay_found_when_intervals_get_longer() {
-    let home = Home::file();
-    let mut store = home.open();
-    for (start, spans) in two_workers() {
-        let (submodel, merge) = saved::parse(&"test".into(), &of_file(&spans)).expect("it was just made");
-        store.add(start, start, &submodel, &merge).expect("it is written");
-    }
-    let servers = |store: &Store| {
-        let (submodel, merge) = store.period(0, u64::MAX).expect("it is read").expect("it has intervals");
-        let answer = Answer::of(submodel, &merge, &Metered::default()).expect("it is a model");
-        let busy = answer.busiest().expect("it is solved");
-        let bytes: u64 = store.intervals(0, u64::MAX).expect("it is read").iter().map(|own| own.bytes).sum();
-        let stock = busy.into_iter().find(|(name, ..)| name == "stock").expect("it is asked");
-        println!("{stock:?} {bytes} bytes");
-        stock
-    };
-    let fresh = servers(&store);
-    assert!((fresh.2 - 2.0).abs() < 1e-9 && (fresh.1 - 1.5).abs() < 0.15, "{fresh:?}");
-    let mut now = BEGIN + 600 * SECOND;
-    for level in LEVELS.iter().take(4) {
-        now = now.max(BEGIN + 600 * SECOND + level.stays.saturating_add(level.length).saturating_add(SECOND));
-        while store.roll_up(now, u64::MAX).expect("it is written") {}
-        let old = servers(&store);
-        assert!((old.2 - 2.0).abs() < 1e-9 && (old.1 - 1.5).abs() < 0.15, "{old:?} at {level:?}");
-    }
 }

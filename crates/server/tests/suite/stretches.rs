@@ -126,3 +126,16 @@ fn a_store_without_stretches_is_brought_up_to_date() {
     while store.roll_up((BEGIN + 86_400 * SECOND).cast_unsigned(), u64::MAX).unwrap() {}
     assert_eq!(store.observations(&Which::default(), i64::MIN, i64::MAX).unwrap().len(), 1);
 }
+
+#[test]
+fn reports_of_long_ago_stay_when_they_came_now() {
+    let home = Home::file();
+    let mut store = home.open();
+    let year = 365 * 24 * 3600 * SECOND.cast_unsigned();
+    let now = BEGIN.cast_unsigned() + 10 * year;
+    store.put_observations(&[vec![observed(1, 0)]], now).expect("they are written");
+    store.put_observations(&[vec![observed(2, 0)]], 0).expect("they are written");
+    while store.roll_up(now, year).expect("it is written") {}
+    let left = store.processes(&Which::default(), i64::MIN, i64::MAX).expect("it is read");
+    assert_eq!(left.iter().map(|process| process.id).collect::<Vec<_>>(), [1]);
+}
