@@ -107,7 +107,7 @@ pub fn finding(customers: &[Customer], weight: impl Fn(&ScenarioTotal) -> Option
             Some(weight) => format!(
                 "of `{}` {} kept, by {}",
                 own.scenario,
-                if weight < 1.0 + ALIKE {
+                if *weight < 1.0 + ALIKE {
                     "all were".to_owned()
                 } else {
                     format!("one of {} was", short((weight * 100.0).round() / 100.0))
