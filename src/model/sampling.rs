@@ -39,7 +39,9 @@ pub fn settle(sub: &mut SubModel) {
     }
     for scenarios in services.into_values().filter(|scenarios| scenarios.len() > 1) {
         let mut together = KeptIds::default();
-        scenarios.iter().for_each(|scenario| together.merge(&sub.scenarios[scenario].ids));
+        for scenario in &scenarios {
+            together.merge(&sub.scenarios[scenario].ids);
+        }
         let common = together.sampling().filter(|own| scenarios.iter().all(|name| sub.scenarios[name].ids.agree(*own)));
         let is_known = |name: &Name| sub.scenarios[name].ids.probability().is_some();
         let settled: Vec<Option<Settled>> = match common {
