@@ -177,7 +177,9 @@ mod tests {
     fn several_measurements_in_an_execution_vary_less_than_one() {
         let seen = |values: &[f64], times: u64| {
             let mut cpu = Moments::default();
-            values.iter().for_each(|value| cpu.add(*value));
+            for value in values {
+                cpu.add(*value);
+            }
             spread_of_sums(&cpu, times)
         };
         let near = |value: f64, wanted: f64| assert!((value - wanted).abs() < 1e-9, "{value}, not {wanted}");
