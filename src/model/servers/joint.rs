@@ -12,8 +12,8 @@ use crate::model::servers::observed::Observed;
 use crate::model::servers::occupancy::Occupancy;
 use crate::model::servers::sampled::waiting;
 use crate::model::servers::{
-    ENOUGH, Evidence, Host, MOST_SERVERS, OwnTime, Traced, busy, candidates, copies, disciplines, given, hosts_of, levels,
-    scheduling_given, unlikelihood, waits,
+    ENOUGH, Evidence, Host, MOST_SERVERS, OwnTime, Traced, busy, candidates, copies, disciplines, given, hosts_of,
+    levels, scheduling_given, unlikelihood, waits,
 };
 use crate::model::utilisation::Busy;
 use crate::model::{deployment, weave};
