@@ -34,7 +34,8 @@ pub struct Arguments {
 
 /// Says that the limit of a model hangs on a number of servers that traces leave open.
 pub fn open_limit(base: &Asked, terminal: &mut Terminal) {
-    let Some(origins) = &base.origins else { return };
+    // Solving is not for nothing: most models leave none open.
+    let Some(origins) = base.origins.as_ref().filter(|origins| !origins.open_servers.is_empty()) else { return };
     let solved = solve(&base.model, &SolveOptions::default(), None, &mut ());
     if let Some(note) = solved.ok().and_then(|solved| limit_is_open(&base.model, &solved.results, origins)) {
         terminal.report(&[note]);

@@ -46,6 +46,19 @@ struct Asked {
     arguments: Vec<OsString>,
 }
 
+/// A period of a system whose nodes have what a file says.
+#[derive(Args, Debug)]
+struct OfSystem {
+    #[command(flatten)]
+    which: Which,
+    /// A TOML file: what the system's nodes have; of a server, its own is used
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Prints JSON; of `observed`, with measured against predicted figures and the sources of the model's numbers
+    #[arg(long)]
+    json: bool,
+}
+
 /// Which part of a period.
 #[derive(Clone, Copy, Debug)]
 enum Part {
@@ -76,16 +89,7 @@ enum Question {
         json: bool,
     },
     /// The parts of a period, between moments at which rates, responses, work, calls or demands change, or a process appears or leaves
-    Parts {
-        #[command(flatten)]
-        which: Which,
-        /// A TOML file: what the system's nodes have; of a server, its own is used
-        #[arg(long, value_name = "FILE")]
-        config: Option<PathBuf>,
-        /// Prints JSON
-        #[arg(long)]
-        json: bool,
-    },
+    Parts(OfSystem),
     /// Prints the sub-model of a period, which all commands of `dyelog` read
     Export(Which),
     /// Prints a few traces of a period, kept whole, as OTLP in its binary form: for each entry of the model one that invoked it
@@ -105,16 +109,7 @@ enum Question {
     /// Deletes the intervals that lie in a period
     Delete(Which),
     /// Prints the model of what observers reported of a period
-    Observed {
-        #[command(flatten)]
-        which: Which,
-        /// A TOML file: what the system's nodes have; of a server, its own is used
-        #[arg(long, value_name = "FILE")]
-        config: Option<PathBuf>,
-        /// Prints measured against predicted figures and the sources of the model's numbers, in JSON
-        #[arg(long)]
-        json: bool,
-    },
+    Observed(OfSystem),
     /// Prints the model of a period: `dyelog model`
     Model(Asked),
     /// Solves the model of a period: `dyelog solve`
@@ -142,7 +137,7 @@ enum Question {
 pub fn run(arguments: &Arguments) -> Outcome {
     match &arguments.question {
         Question::List { which, json } => list(&which.place.intervals(which.ends())?, *json),
-        Question::Parts { which, config, json } => {
+        Question::Parts(OfSystem { which, config, json }) => {
             let found = which.place.parts(which.ends(), config.as_deref())?.ok_or(NOTHING)?;
             print(if *json { format!("{found:#}\n") } else { parts_text(&found) })
         }
@@ -157,7 +152,7 @@ pub fn run(arguments: &Arguments) -> Outcome {
             files.iter().try_for_each(|file| place.import(file)).map(|()| ExitCode::SUCCESS)
         }
         Question::Delete(which) => delete(which),
-        Question::Observed { which, config, json } => {
+        Question::Observed(OfSystem { which, config, json }) => {
             print(which.place.observed(which.ends(), config.as_deref(), *json)?)
         }
         Question::Model(asked) => asked.run_metered("model", false),

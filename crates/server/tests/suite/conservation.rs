@@ -219,7 +219,9 @@ fn law(
 pub fn it_holds_in(homes: impl Fn() -> Home, cases: u32) {
     let mut runner = TestRunner::new(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(cases) });
     let cases = (traces().prop_shuffle(), missing(), proptest::collection::vec(step(), 1..60));
-    runner.run(&cases, |(spans, missing, steps)| law(Server::at(homes()), &spans, missing, steps)).unwrap();
+    runner
+        .run(&cases, |(spans, missing, steps)| law(Server::at(homes()), &spans, missing, steps))
+        .expect("the law holds");
 }
 
 /// SDKs send what they have every five seconds, each process at a time of its own: what it called may come so much after an operation.

@@ -22,8 +22,6 @@ use crate::prepare::plan::{ModelPlan, PlannedWork};
 const NEGLIGIBLE_LOSS: f64 = 1e-6;
 /// As many may be lost where there is no room for more states: the solution is exact but for them then, and a caveat says so.
 const MOST_LOSS: f64 = 1e-4;
-/// Where so many requests from outside are lost, the loss of all that nobody waits for is above [`MOST_LOSS`], unless a request sends a hundred others.
-const TOO_MUCH_LOSS: f64 = 1e-2;
 /// How many requests that nobody waits for there may be at a time, at first and at most.
 const FIRST_TRUNCATION: u32 = 4;
 const MOST_TRUNCATION: u32 = 130;
@@ -76,36 +74,6 @@ pub(crate) fn solve_roughly(plan: &ModelPlan, states: usize) -> Option<Results> 
     Some(results)
 }
 
-/// Requests from outside that are present at a time, at least: by Little's law, without any queueing, and of what runs in parallel only the strand
-/// that answers.
-fn requests_present(plan: &ModelPlan) -> f64 {
-    let mut seconds = vec![0.0; plan.entries.len()];
-    let mut present = 0.0;
-    for entry in plan.order.iter().rev() {
-        let entry = entry.index();
-        let answering = plan.entries[entry].steps.first().into_iter().flatten().filter(|step| step.phase == 0);
-        for step in answering {
-            let work = &plan.works[step.work];
-            let waited = work.calls.iter().filter(|call| call.synchronous);
-            let called: f64 = waited.map(|call| call.mean * seconds[call.to.index()]).sum();
-            seconds[entry] += step.visits * (work.slices * work.slice + work.think + called);
-        }
-        present += plan.entries[entry].open * seconds[entry];
-    }
-    present
-}
-
-/// How many requests that nobody waits for have to be let in, at least: with fewer, too many would be lost even if none had to queue (Erlang's
-/// loss formula).
-fn least_truncation(present: f64) -> u32 {
-    let (mut room, mut lost) = (0, 1.0);
-    while room < FIRST_TRUNCATION || (room < MOST_TRUNCATION && lost > TOO_MUCH_LOSS) {
-        room += 1;
-        lost = present * lost / (f64::from(room) + present * lost);
-    }
-    room
-}
-
 /// Solves a program, which says just what its model says or roughly so.
 fn solve_program(
     plan: &ModelPlan,
@@ -121,7 +89,7 @@ fn solve_program(
     if program.fewest_states() > states as f64 {
         return None;
     }
-    let mut truncation = if program.unbounded { least_truncation(requests_present(plan)) } else { 0 };
+    let mut truncation = if program.unbounded { FIRST_TRUNCATION } else { 0 };
     let mut kept = None;
     let mut before: Option<(u32, f64)> = None;
     while truncation <= MOST_TRUNCATION {
