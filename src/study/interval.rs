@@ -1,5 +1,6 @@
 //! Intervals of what a calibrated model predicts: what the models that fit as well predict, widened by how far predictions were off.
 
+use crate::lqn::results::Results;
 use crate::lqn::{Calibration, Model};
 use crate::model::Origins;
 use crate::solve::{SolveOptions, solve};
@@ -47,11 +48,29 @@ pub fn others(model: &Model) -> (Vec<Model>, f64) {
     (calibration.models(model), *error)
 }
 
-/// Means of a model that is solved in layers; none without a steady state.
-pub fn means_of(model: &Model, figures: &[Figure], origins: Option<&Origins>) -> Vec<Option<f64>> {
-    let results = solve(model, &SolveOptions::default(), None, &mut ()).map(|found| found.results);
-    let steady = results.ok().filter(|results| !results.convergence.saturated);
-    figures.iter().map(|figure| figure.of(model, steady.as_ref()?, origins)).collect()
+/// Results of models of one structure, each solved from where the last one ended; `None` for one that cannot be solved.
+pub fn solutions(models: &[Model]) -> Vec<Option<Results>> {
+    let mut warm_start = None;
+    let results = |model| {
+        let found = solve(model, &SolveOptions::default(), warm_start.take(), &mut ()).ok()?;
+        warm_start = found.results.convergence.converged.then_some(found.warm_start);
+        Some(found.results)
+    };
+    models.iter().map(results).collect()
+}
+
+/// What each of the models predicts for a figure; `None` without a steady state.
+pub fn figures_of(
+    models: &[Model],
+    results: &[Option<Results>],
+    figure: &Figure,
+    origins: Option<&Origins>,
+) -> Vec<Option<f64>> {
+    let of = |(model, results): (&Model, &Option<Results>)| {
+        let steady = results.as_ref().filter(|results| !results.convergence.saturated)?;
+        figure.of(model, steady, origins)
+    };
+    models.iter().zip(results).map(of).collect()
 }
 
 /// By how much an interval of a quantity is widened: responses were held against measurements, and rates of arrivals are no predictions.

@@ -8,7 +8,7 @@ use crate::solve::bounds::{Resource, bounds};
 use crate::solve::{SimulateOptions, SolveOptions, solve};
 use crate::study::bottleneck::busiest;
 use crate::study::figure::{Figure, Measure, Quantity};
-use crate::study::interval::{Interval, means_of, others};
+use crate::study::interval::{Interval, figures_of, others, solutions};
 use crate::study::open_servers::open_servers;
 use crate::study::scenario::has_few_operations;
 
@@ -148,15 +148,14 @@ fn intervals(outlook: &mut Outlook, model: &Model, origins: Option<&Origins>) {
     }
     let usual = Measure::usual(model, origins).into_iter();
     let responses: Vec<Figure> = usual.filter(|own| own.quantity == Quantity::Response).map(Figure::Mean).collect();
-    let found: Vec<Vec<Option<f64>>> = others.iter().map(|other| means_of(other, &responses, origins)).collect();
-    for (number, load) in outlook.loads.iter_mut().enumerate() {
-        let own: Vec<Option<f64>> = found.iter().map(|other| other[number]).collect();
+    let found = solutions(&others);
+    for (load, response) in outlook.loads.iter_mut().zip(&responses) {
+        let own = figures_of(&others, &found, response, origins);
         load.interval = load.response.map(|response| Interval::of(response, &own, error));
     }
     if let Some(first) = &mut outlook.first {
-        let factors = others.iter().filter_map(|other| {
-            let results = solve(other, &SolveOptions::default(), None, &mut ()).ok()?.results;
-            first_to_saturate(other, &results, None).map(|first| Some(first.factor))
+        let factors = others.iter().zip(&found).filter_map(|(other, results)| {
+            first_to_saturate(other, results.as_ref()?, None).map(|first| Some(first.factor))
         });
         let factors: Vec<Option<f64>> = factors.collect();
         first.interval = Some(Interval::of(first.factor, &factors, 0.0));

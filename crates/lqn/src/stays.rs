@@ -95,9 +95,10 @@ impl Stays {
     }
 
     fn cut_at(&mut self, cut: Rank) {
-        let cut = self.cut.map_or(cut, |own| own.min(cut));
-        self.some.retain(|stay| stay.rank() < cut);
-        self.cut = Some(cut);
+        if self.cut.is_none_or(|own| cut < own) {
+            self.some.retain(|stay| stay.rank() < cut);
+            self.cut = Some(cut);
+        }
     }
 
     /// How many there were.

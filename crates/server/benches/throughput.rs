@@ -5,7 +5,6 @@
 use std::io::{Read as _, Write as _};
 use std::time::{Duration, Instant};
 
-use dyelog::lqn::saved;
 use dyelog_server::answer::Answer;
 use dyelog_server::fold::Folding;
 use dyelog_server::journal::medium::Folder;
@@ -36,9 +35,9 @@ fn attribute(key: &str, value: &str) -> KeyValue {
 }
 
 /// A trace: the frontend calls four services, one after the other.
-fn trace(number: u64) -> impl Iterator<Item = (usize, Span)> {
+fn trace(begin: u64, number: u64) -> impl Iterator<Item = (usize, Span)> {
     // 20,000 spans a second.
-    let start = BEGIN + number * MILLI / 2;
+    let start = begin + number * MILLI / 2;
     let id = move |span: u64| ((number << 8) | (span + 1)).to_be_bytes().to_vec();
     let spin = move |span: u64| (number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (span * 3)) % 900_000;
     (0..PER_TRACE).map(move |span| {
@@ -72,9 +71,10 @@ fn trace(number: u64) -> impl Iterator<Item = (usize, Span)> {
     })
 }
 
-fn request(number: u64) -> Vec<u8> {
+/// A request with traces from that time on, nanoseconds since 1970.
+fn request(begin: u64, number: u64) -> Vec<u8> {
     let mut by_service: Vec<Vec<Span>> = vec![Vec::new(); SERVICES.len()];
-    for (service, span) in (0..TRACES).flat_map(|at| trace(number * TRACES + at)) {
+    for (service, span) in (0..TRACES).flat_map(|at| trace(begin, number * TRACES + at)) {
         by_service[service].push(span);
     }
     let resource_spans = by_service.into_iter().enumerate().map(|(service, spans)| ResourceSpans {
@@ -101,7 +101,7 @@ fn told(what: &str, spans: u64, took: Duration) {
 
 fn take_in() {
     let folder = tempfile::tempdir().expect("a scratch folder");
-    let packed: Vec<Vec<u8>> = (0..REQUESTS).map(|number| gzip(&request(number))).collect();
+    let packed: Vec<Vec<u8>> = (0..REQUESTS).map(|number| gzip(&request(BEGIN, number))).collect();
     let spans = REQUESTS * TRACES * PER_TRACE;
     let begin = Instant::now();
     let mut payloads = Vec::new();
@@ -152,12 +152,10 @@ fn year() {
     let mut store = Store::open(&folder.path().join("store.db")).expect("it is new");
     let day = LEVELS[4].length;
     let now = BEGIN / day * day;
-    let folded = Folding::default().fold(request(0)).expect("it can be read");
-    let (text, merge) = (saved::write(&folded.submodel, &folded.merge), folded.merge);
-    let (sub, _) = saved::parse(&"bench".into(), &text).expect("it was written here");
     for number in 1..=365 * 4 {
         let start = now - number * day / 4;
-        store.add(start, start, &sub, &merge).expect("there is room");
+        let folded = Folding::default().fold(request(start, number)).expect("it can be read");
+        store.add(start, start, &folded.submodel, &folded.merge).expect("there is room");
     }
     while store.roll_up(now, u64::MAX).expect("there is room") {}
     let rows = store.intervals(0, u64::MAX).expect("it can be read");

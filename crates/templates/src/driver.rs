@@ -404,14 +404,17 @@ impl<E: Engine, O: Observer + ?Sized> Driver<'_, E, O> {
     /// Waits for a thread that ends in another visit, of which no template says what they mean for the model.
     fn lost_waits(&mut self) {
         let outcome = &mut self.commit.outcome;
-        for (node, _) in (0..).zip(&outcome.flags).filter(|(_, flags)| *flags & (PROCESSED | WAITED) == PROCESSED) {
-            let Kind::Join(thread) = self.toeg.event(node).kind else { continue };
-            let Some(last) = self.toeg.thread(thread).map(|thread| thread.last) else { continue };
-            let (own, other) = (outcome.owner[node as usize], outcome.owner[last as usize]);
+        let before = outcome.irregular.len();
+        for thread in self.toeg.threads().iter().filter(|thread| thread.join != NONE) {
+            if outcome.flags[thread.join as usize] & (PROCESSED | WAITED) != PROCESSED {
+                continue;
+            }
+            let (own, other) = (outcome.owner[thread.join as usize], outcome.owner[thread.last as usize]);
             if own < UNOWNED && other < UNOWNED && own != other {
-                outcome.irregular.push((Irregularity::Wait, node));
+                outcome.irregular.push((Irregularity::Wait, thread.join));
             }
         }
+        outcome.irregular[before..].sort_unstable_by_key(|(_, node)| *node);
     }
 
     /// Nodes that no walk came to.

@@ -7,7 +7,7 @@
 //!   others, and each level is shared. Schedulers of operating systems that round-robin with a quantum do so, since a thread that wakes is put ahead of those
 //!   that ran: Linux gives it a slice of some milliseconds.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::VecDeque;
 
 use crate::lqn::Scheduling;
 use crate::model::servers::sampled::Share;
@@ -153,28 +153,15 @@ pub struct Levels {
     there: [usize; 2],
     /// What one had that was at that level from the begin on.
     sums: [f64; 2],
-    /// Those of the first level, with the sum at which they come to the second one: in the order in which they came.
+    /// Those of the first level, with the sum at which they come to the second one: in the order in which they came, which is that of their numbers.
     new: VecDeque<(f64, usize)>,
-    /// Who left while it was new, or is old, by the order in which they came: the first is the front of `new`.
+    /// Of each of them whether it has left.
     is_over: VecDeque<bool>,
-    /// How many left the front of `new`.
-    gone: usize,
-    /// By who is there: the how-manieth it came.
-    tickets: BTreeMap<usize, Option<usize>>,
 }
 
 impl Levels {
     fn empty(quantum: f64, servers: f64) -> Self {
-        Self {
-            quantum,
-            servers,
-            there: [0; 2],
-            sums: [0.0; 2],
-            new: VecDeque::new(),
-            is_over: VecDeque::new(),
-            gone: 0,
-            tickets: BTreeMap::new(),
-        }
+        Self { quantum, servers, there: [0; 2], sums: [0.0; 2], new: VecDeque::new(), is_over: VecDeque::new() }
     }
 
     fn pass(&mut self, mut time: f64, had: &mut [f64]) {
@@ -195,7 +182,6 @@ impl Levels {
                 // Rounding may not keep it here.
                 self.sums[0] = self.sums[0].max(sum);
                 had[who] = self.quantum - self.sums[1];
-                self.tickets.insert(who, None);
                 self.there = [self.there[0] - 1, self.there[1] + 1];
                 self.drop_front();
             }
@@ -206,12 +192,10 @@ impl Levels {
     fn drop_front(&mut self) {
         self.new.pop_front();
         self.is_over.pop_front();
-        self.gone += 1;
     }
 
     fn comes(&mut self, who: usize, had: &mut [f64]) -> usize {
         had[who] = -self.sums[0];
-        self.tickets.insert(who, Some(self.gone + self.new.len()));
         self.new.push_back((self.sums[0] + self.quantum, who));
         self.is_over.push_back(false);
         self.there[0] += 1;
@@ -219,12 +203,12 @@ impl Levels {
     }
 
     fn leaves(&mut self, who: usize, had: &mut [f64]) {
-        let level = match self.tickets.remove(&who) {
-            Some(Some(ticket)) => {
-                self.is_over[ticket - self.gone] = true;
+        let level = match self.new.binary_search_by_key(&who, |(_, who)| *who) {
+            Ok(place) => {
+                self.is_over[place] = true;
                 0
             }
-            _ => 1,
+            Err(_) => 1,
         };
         had[who] += self.sums[level];
         self.there[level] -= 1;
@@ -232,7 +216,6 @@ impl Levels {
             // Sums start anew, so that they stay exact.
             self.sums[level] = 0.0;
             if level == 0 {
-                self.gone += self.new.len();
                 self.new.clear();
                 self.is_over.clear();
             }
@@ -240,37 +223,42 @@ impl Levels {
     }
 }
 
-/// A waiting line before servers.
+/// A waiting line before servers. What one had is the clock when it leaves less the clock when it got its server.
 #[derive(Default)]
 pub struct Line {
     servers: usize,
     clock: f64,
-    /// Those that have a server, with the time when they got it.
-    served: BTreeMap<usize, f64>,
+    /// How many have a server.
+    served: usize,
     /// Those that wait, in the order in which they came: numbers are in that order.
-    waiting: BTreeSet<usize>,
+    waiting: VecDeque<usize>,
 }
 
 impl Line {
     fn comes(&mut self, who: usize, had: &mut [f64]) -> usize {
-        let found = self.served.len() + self.waiting.len();
-        had[who] = 0.0;
+        let found = self.served + self.waiting.len();
         if found == 0 {
             self.clock = 0.0;
         }
-        if self.served.len() < self.servers {
-            self.served.insert(who, self.clock);
+        if self.served < self.servers {
+            self.served += 1;
+            had[who] = -self.clock;
         } else {
-            self.waiting.insert(who);
+            self.waiting.push_back(who);
+            had[who] = 0.0;
         }
         found
     }
 
     fn leaves(&mut self, who: usize, had: &mut [f64]) -> bool {
-        let Some(begin) = self.served.remove(&who) else { return self.waiting.remove(&who) };
-        had[who] = self.clock - begin;
-        if let Some(next) = self.waiting.pop_first() {
-            self.served.insert(next, self.clock);
+        if let Ok(place) = self.waiting.binary_search(&who) {
+            self.waiting.remove(place);
+            return true;
+        }
+        had[who] += self.clock;
+        match self.waiting.pop_front() {
+            Some(next) => had[next] = -self.clock,
+            None => self.served -= 1,
         }
         false
     }

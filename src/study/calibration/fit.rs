@@ -134,18 +134,24 @@ pub fn fits(shaped: &Shaped, targets: &[Target], loads: &[usize]) -> Vec<Fitted>
     // One load does not tell how much of a time grows with it.
     let parts =
         if shaped.is_divisible() && loads.len() > 1 && !shaped.is_of_one_load() { &PARTS[..] } else { &PARTS[..1] };
-    let fitted = parts.iter().filter_map(|part| fitted(shaped, targets, loads, *part));
+    let mut warm: Vec<Option<WarmStart>> = vec![None; loads.len()];
+    let fitted = parts.iter().filter_map(|part| fitted(shaped, targets, loads, *part, &mut warm));
     fitted.collect()
 }
 
-/// The length that fits, where that part is demand.
-fn fitted(shaped: &Shaped, targets: &[Target], loads: &[usize], part: f64) -> Option<Fitted> {
+/// The length that fits, where that part is demand. The solver starts where it stood under each load.
+fn fitted(
+    shaped: &Shaped,
+    targets: &[Target],
+    loads: &[usize],
+    part: f64,
+    warm: &mut [Option<WarmStart>],
+) -> Option<Fitted> {
     let mut best: Option<Fitted> = None;
     let mut length = 1.0_f64;
-    let mut warm: Vec<Option<WarmStart>> = vec![None; loads.len()];
     for _ in 0..STEPS {
         let model = shaped.adjusted(Fitted { part, length, error: 0.0, misfit: 0.0 });
-        let all = loads.iter().zip(&mut warm).map(|(load, warm)| targets[*load].misses(&model, warm));
+        let all = loads.iter().zip(warm.iter_mut()).map(|(load, warm)| targets[*load].misses(&model, warm));
         let misses = all.collect::<Option<Vec<Vec<(f64, f64)>>>>().map(|all| all.concat());
         let (error, misfit, mean) = match misses.filter(|misses| !misses.is_empty()) {
             Some(misses) => {

@@ -5,7 +5,7 @@ use crate::lqn::results::Results;
 use crate::model::parameter::{Asked, Axis, Change, Path, Subject, Value};
 use crate::study::effect::no_difference;
 use crate::study::figure::Figure;
-use crate::study::interval::{Interval, means_of, others, widened};
+use crate::study::interval::{Interval, figures_of, others, solutions, widened};
 use crate::study::sweep::{Grid, Point, State, SweepOptions, Table, Varied, sweep};
 
 /// Figures of a point, their intervals, and how far they can be relied on.
@@ -94,12 +94,11 @@ impl Question {
         if others.is_empty() {
             return Vec::new();
         }
-        let others: Vec<Vec<Option<f64>>> =
-            others.iter().map(|other| means_of(other, &self.measures, asked.origins.as_ref())).collect();
+        let found = solutions(&others);
         let interval = |(number, figure): (usize, &Option<f64>)| {
             let measure = &self.measures[number];
             let figure = figure.filter(|_| measure.part().is_none())?;
-            let own: Vec<Option<f64>> = others.iter().map(|other| other[number]).collect();
+            let own = figures_of(&others, &found, measure, asked.origins.as_ref());
             Some(Interval::of(figure, &own, widened(measure.quantity(), error)))
         };
         figures.iter().enumerate().map(interval).collect()

@@ -218,7 +218,7 @@ pub(super) fn insert(
 
 /// What the store keeps of an observation.
 fn packed(observation: &Observation) -> Result<Vec<u8>, StoreError> {
-    zstd::encode_all(json::write(std::slice::from_ref(observation)).as_bytes(), 1)
+    zstd::bulk::compress(json::write(std::slice::from_ref(observation)).as_bytes(), 1)
         .map_err(|error| StoreError::Damaged(error.to_string()))
 }
 

@@ -19,14 +19,19 @@ pub fn packed(submodel: &SubModel, merge: &str) -> Vec<u8> {
 }
 
 fn pressed(submodel: &SubModel, merge: &str, how: i32) -> Vec<u8> {
-    zstd::encode_all(&*dense(&saved::write(submodel, merge)), how).expect("memory takes all")
+    compressed(&dense(&saved::write(submodel, merge)), how)
 }
 
 /// The same for years.
 fn pressed_hard(submodel: &SubModel, merge: &str) -> Vec<u8> {
     let text = dense(&saved::write(submodel, merge));
     let how = HARD.iter().find(|(most, _)| text.len() <= *most).map_or(QUICK, |(_, how)| *how);
-    zstd::encode_all(&*text, how).expect("memory takes all")
+    compressed(&text, how)
+}
+
+/// Bytes, compressed at once: the tables of the hard levels are as large as the input then, and else as the largest there may be.
+fn compressed(bytes: &[u8], how: i32) -> Vec<u8> {
+    zstd::bulk::compress(bytes, how).expect("memory takes all")
 }
 
 /// JSON without the spaces between its words.

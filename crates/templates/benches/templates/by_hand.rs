@@ -11,6 +11,7 @@ use dyelog_templates::driver::{
     THEN_NEXT_PHASE, UNKNOWN, UNOWNED,
 };
 use dyelog_templates::matcher::PROCESSED;
+use dyelog_templates::visits::Visits;
 use dyelog_trace::toeg::NONE;
 use dyelog_trace::{Kind, NodeId, TaskId, Toeg};
 
@@ -36,6 +37,7 @@ struct ByHand<'t, N> {
     deferred: VecDeque<NodeId>,
     walked_from: Vec<NodeId>,
     chain: Vec<(NodeId, NodeId)>,
+    visits: Visits,
     note: N,
 }
 
@@ -79,6 +81,7 @@ pub fn run(toeg: &Toeg, note: impl FnMut(usize, NodeId)) -> Outcome {
         deferred: VecDeque::new(),
         walked_from: toeg.threads().iter().map(|thread| thread.last + 1).collect(),
         chain: Vec::new(),
+        visits: Visits::default(),
         note,
     };
     by_hand.triggers();
@@ -270,6 +273,10 @@ impl<N: FnMut(usize, NodeId)> ByHand<'_, N> {
             }
             let first = self.toeg.thread_of(fork).first;
             if !self.free(first) || self.task(first) != self.task(fork) {
+                return None;
+            }
+            // Where the thread brings an answer, it is no hop.
+            if self.visits.accepted_at(self.toeg, first) != first {
                 return None;
             }
             self.chain.push((first, fork));

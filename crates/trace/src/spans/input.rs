@@ -6,6 +6,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::sync::Arc;
 
 use serde::Deserializer;
+use serde_json::de::{IoRead, StrRead};
 use serde_json::error::Category;
 
 use crate::codes;
@@ -84,10 +85,38 @@ pub fn documents<F: Format>(builder: &mut Builder<'_>, input: &mut dyn Read, str
         }
     }
     if whole {
-        follow(builder, serde_json::Deserializer::from_slice(head), At::default(), strict)
+        follow_held(builder, head, At::default(), strict)
     } else {
-        let input = BufReader::new(head.chain(input));
-        follow(builder, serde_json::Deserializer::from_reader(input), At::default(), strict)
+        follow(builder, from_stream(&mut head.chain(input)), At::default(), strict)
+    }
+}
+
+/// A parser of what is in memory, if it is text: of strings in it nothing has to be found out then.
+fn from_text(bytes: &[u8]) -> Option<serde_json::Deserializer<StrRead<'_>>> {
+    std::str::from_utf8(bytes).ok().map(serde_json::Deserializer::from_str)
+}
+
+/// A parser of anything else.
+fn from_stream<'i>(input: &'i mut dyn Read) -> serde_json::Deserializer<IoRead<BufReader<&'i mut dyn Read>>> {
+    serde_json::Deserializer::from_reader(BufReader::new(input))
+}
+
+/// Reads bytes that are one document.
+fn one_document<F: Format>(format: &mut F, builder: &mut Builder<'_>, mut bytes: &[u8]) -> serde_json::Result<()> {
+    if let Some(mut deserializer) = from_text(bytes) {
+        format.document(builder, &mut deserializer)?;
+        return deserializer.end();
+    }
+    let mut deserializer = from_stream(&mut bytes);
+    format.document(builder, &mut deserializer)?;
+    deserializer.end()
+}
+
+/// Reads documents that follow each other in memory.
+fn follow_held<F: Format>(builder: &mut Builder<'_>, mut bytes: &[u8], at: At, strict: bool) -> Result<F, Diagnostics> {
+    match from_text(bytes) {
+        Some(deserializer) => follow(builder, deserializer, at, strict),
+        None => follow(builder, from_stream(&mut bytes), at, strict),
     }
 }
 
@@ -102,9 +131,7 @@ fn elements_apart<F: Format>(
         strict,
         || elements.next(),
         |builder, block: &Block, _| {
-            let mut deserializer = serde_json::Deserializer::from_slice(&block.bytes);
-            let read = F::default().document(builder, &mut deserializer).and_then(|()| deserializer.end());
-            read.map_err(|_| Fault::Otherwise)
+            one_document(&mut F::default(), builder, &block.bytes).map_err(|_| Fault::Otherwise)
         },
     )?;
     let (held, rest, at) = elements.rest(otherwise);
@@ -112,10 +139,9 @@ fn elements_apart<F: Format>(
     let mut held = held;
     rest.take(HELD).read_to_end(&mut held).map_err(|error| failed(&file, &error))?;
     if held.len() < HELD as usize {
-        follow(builder, serde_json::Deserializer::from_slice(&held), at, strict)
+        follow_held(builder, &held, at, strict)
     } else {
-        let input = BufReader::new(held.chain(rest));
-        follow(builder, serde_json::Deserializer::from_reader(input), at, strict)
+        follow(builder, from_stream(&mut held.chain(rest)), at, strict)
     }
 }
 
@@ -136,8 +162,7 @@ fn a_document_a_line<F: Format>(file: &str, head: &[u8]) -> bool {
     }
     let mut names = dyelog_diagnostic::names::Names::new();
     let mut scratch = Builder::new(file, &mut names);
-    let mut deserializer = serde_json::Deserializer::from_slice(first);
-    F::default().document(&mut scratch, &mut deserializer).is_ok() && deserializer.end().is_ok()
+    one_document(&mut F::default(), &mut scratch, first).is_ok()
 }
 
 fn follow<'de, F: Format, R: serde_json::de::Read<'de>>(
@@ -214,9 +239,7 @@ fn line<F: Format>(
         return Ok(());
     }
     let before = (builder.spans.spans.len(), builder.spans.links.len());
-    let mut deserializer = serde_json::Deserializer::from_slice(bytes);
-    let read = format.document(builder, &mut deserializer).and_then(|()| deserializer.end());
-    if let Err(error) = read {
+    if let Err(error) = one_document(format, builder, bytes) {
         builder.truncate(before);
         format.truncate(builder.count());
         let finding = syntax(&builder.file, &error, At { line: number, column: 0 });

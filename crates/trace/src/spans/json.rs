@@ -27,49 +27,54 @@ pub enum Shape {
     Object,
 }
 
-/// The name of a member, on the stack. A longer one than any that means something is cut short; that of a tag of Jaeger, which
-/// may be a member, has seldom a third of the room.
-#[derive(Clone, Copy)]
-pub struct Key {
-    bytes: [u8; Key::LONGEST],
-    length: usize,
+/// The name of a member: part of the text, or on the stack where it was written with escapes or comes from a stream.
+enum Key<'t> {
+    Text(&'t str),
+    /// A longer name than any that means something is cut short; that of a tag of Jaeger, which may be a member, has seldom a third of the room.
+    Copied {
+        bytes: [u8; LONGEST_KEY],
+        length: usize,
+    },
 }
 
-impl Key {
-    const LONGEST: usize = 120;
+const LONGEST_KEY: usize = 120;
 
-    fn new(text: &str) -> Self {
-        let mut bytes = [0; Self::LONGEST];
-        let length = text.len().min(Self::LONGEST);
-        bytes[..length].copy_from_slice(&text.as_bytes()[..length]);
-        Self { bytes, length }
-    }
-
+impl Key<'_> {
     /// The name; empty where it was cut within a character.
-    pub fn text(&self) -> &str {
-        std::str::from_utf8(&self.bytes[..self.length]).unwrap_or_default()
+    fn text(&self) -> &str {
+        match self {
+            Self::Text(text) => text,
+            Self::Copied { bytes, length } => std::str::from_utf8(&bytes[..*length]).unwrap_or_default(),
+        }
     }
 }
 
 struct KeySeed;
 
 impl<'de> DeserializeSeed<'de> for KeySeed {
-    type Value = Key;
+    type Value = Key<'de>;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Key, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Key<'de>, D::Error> {
         deserializer.deserialize_str(self)
     }
 }
 
-impl Visitor<'_> for KeySeed {
-    type Value = Key;
+impl<'de> Visitor<'de> for KeySeed {
+    type Value = Key<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a member name")
     }
 
-    fn visit_str<E: Error>(self, text: &str) -> Result<Key, E> {
-        Ok(Key::new(text))
+    fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Key<'de>, E> {
+        Ok(Key::Text(text))
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Key<'de>, E> {
+        let mut bytes = [0; LONGEST_KEY];
+        let length = text.len().min(LONGEST_KEY);
+        bytes[..length].copy_from_slice(&text.as_bytes()[..length]);
+        Ok(Key::Copied { bytes, length })
     }
 }
 
