@@ -5,6 +5,7 @@
 //! not traced, and where very many are, some of its clients: these are loads. Very many that lie in times in which no operation of their callers was recorded are
 //! none: a service did not record then ([`silence`]).
 
+mod entries;
 mod silence;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -516,6 +517,7 @@ pub fn note(lost: &LostBeginnings, parts: &Parts<'_>, doubt: f64) -> Option<Diag
             percent(spans),
             percent(doubt)
         ));
+        finding = entries::notes(parts, spans).into_iter().fold(finding, Diagnostic::with_note);
     }
     Some(finding.with_hint(
         "`dyelog trace check` shows what was lost; exporters that drop spans have larger queues in their settings",

@@ -162,10 +162,10 @@ fn a_gap_in_the_spans_of_the_first_service_is_no_load() {
 }
 
 /// A span: service, identifier, parent, kind, start and end in microseconds, name.
-type Row<'r> = (&'r str, u64, u64, u64, u64, u64, &'r str);
+pub type Row<'r> = (&'r str, u64, u64, u64, u64, u64, &'r str);
 
 /// Spans of a trace that begins at a number of microseconds; `attributes` are those of calls.
-fn spans_at(trace: u64, start: u64, rows: &[Row], attributes: &str) -> String {
+pub fn spans_at(trace: u64, start: u64, rows: &[Row], attributes: &str) -> String {
     rows.iter().fold(String::new(), |text, (service, id, parent, kind, begin, end, name)| {
         let parent = if *parent == 0 { String::new() } else { format!("{parent:016x}") };
         let (begin, end) = (start + begin, start + end);
@@ -178,7 +178,7 @@ fn spans_at(trace: u64, start: u64, rows: &[Row], attributes: &str) -> String {
     })
 }
 
-fn demand(sub: &SubModel, task: &str) -> (f64, f64) {
+pub fn demand(sub: &SubModel, task: &str) -> (f64, f64) {
     let (model, _, _) = complete(sub, &Configuration::default()).expect("there is something to model");
     let entries = model.entries.iter().filter(|entry| model.tasks[entry.task.index()].name.as_ref() == task);
     let phases = entries.flat_map(|entry| match &entry.body {
@@ -210,7 +210,11 @@ fn a_service_without_spans_calls_what_lies_within_the_call_to_it() {
     });
     let sub = reduced("silent.jsonl", text.as_bytes());
     let (demand, calls) = demand(&sub, "middle");
-    assert!((demand - 0.004).abs() < 0.0002, "it works for 4 ms of the 7 ms that the call takes: {demand}");
+    // Calls to `other` are on their way for 0.2 ms.
+    assert!(
+        (demand - 0.0038).abs() < 0.0001,
+        "it works for 4 ms of the 7 ms that the call takes, without the way to it: {demand}"
+    );
     assert!((calls - 2.0).abs() < 1e-6, "{calls}");
 }
 

@@ -34,6 +34,7 @@ mod join_files;
 mod law;
 mod lints;
 mod lost;
+mod lost_services;
 mod lqn;
 mod lqn_faults;
 mod lqn_lint;

@@ -23,17 +23,17 @@ fn regular(random: &mut Random, mean: f64) -> f64 {
 }
 
 /// A span of a service; `kind` 2 is a server's, 3 a client's.
-struct Span<'s> {
-    service: &'s str,
-    kind: u8,
-    id: u8,
-    parent: u8,
-    name: &'s str,
-    at: (f64, f64),
+pub struct Span<'s> {
+    pub service: &'s str,
+    pub kind: u8,
+    pub id: u8,
+    pub parent: u8,
+    pub name: &'s str,
+    pub at: (f64, f64),
 }
 
 /// An operation of these spans.
-fn operation(text: &mut String, number: usize, spans: &[Span<'_>]) {
+pub fn operation(text: &mut String, number: usize, spans: &[Span<'_>]) {
     let nanoseconds = |seconds: f64| 1_700_000_000_000_000_000 + (seconds * 1e9) as u64;
     // Spread over all that identifiers may be.
     let trace = u128::from(number as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
@@ -95,7 +95,7 @@ fn waiting_for_a_pool(seed: u64, rate: f64, count: usize) -> String {
     text
 }
 
-fn processor<'m>(model: &'m Model, name: &str) -> &'m dyelog::lqn::Processor {
+pub fn processor<'m>(model: &'m Model, name: &str) -> &'m dyelog::lqn::Processor {
     &model.processors[model.processor_named(name).expect("it is there").index()]
 }
 

@@ -147,10 +147,12 @@ fn decide_call(plan: &mut SpanPlan, index: u32, tolerance: Tolerance, deferred: 
             }
             let call_kind = decide(plan, index, call_kind, tolerance, deferred);
             if !client {
-                // Without a calling half, the call takes as long as the caller is seen to wait.
-                let visit = &plan.visits[callee];
-                start = visit.start;
-                end = if call_kind == CallKind::Asynchronous { start } else { visit.end };
+                // Without a calling half, the call takes as long as the caller is seen to wait, or as calls like it are on their way, within the caller's time.
+                let (visit, caller) = (&plan.visits[callee], plan.visit_of(&plan.items[index as usize]));
+                let half = visit.on_the_way / 2;
+                start = visit.start.saturating_sub(half).max(caller.start.min(visit.start));
+                let back = visit.end.saturating_add(half).min(caller.end.max(visit.end));
+                end = if call_kind == CallKind::Asynchronous { start } else { back };
             }
             plan.items[index as usize].what = What::Call(call_kind);
         }

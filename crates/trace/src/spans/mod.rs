@@ -48,6 +48,7 @@ mod store;
 pub mod time;
 pub mod toeg;
 mod unanswered;
+mod ways;
 
 pub mod write;
 

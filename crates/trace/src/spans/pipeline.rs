@@ -21,8 +21,9 @@ use crate::spans::restore::Torn;
 use crate::spans::skew::{Observation, Skew};
 use crate::spans::store::{Batches, Store, Trees};
 use crate::spans::toeg::Emitter;
-use crate::spans::unanswered::{Answering, Unanswered};
-use crate::{Operation, Origins, ReadReport, Replica, Sink, SpanItem, SpanTree, TraceNames, Wanted, codes};
+use crate::spans::unanswered::{Answering, Unanswered, Unreceived, is_message};
+use crate::spans::ways::OnTheWay;
+use crate::{Extent, Operation, Origins, ReadReport, Replica, Sink, SpanItem, SpanTree, TraceNames, Wanted, codes};
 use dyelog_diagnostic::names::{Name, Names};
 use dyelog_diagnostic::{Diagnostic, Place};
 
@@ -71,6 +72,7 @@ pub(super) fn operations(
     findings.merge_into(report);
     let survey = survey.settle(&names.names);
     report_skew(&shared.files, &survey.skew, &names.names, report);
+    report_unreceived(&survey.unanswered, &names.names, report);
     let mut giver = Giver::new(survey, grains, options, sink.wanted());
     trees.give(shared, |forest, tree, kept| giver.give(forest, tree, kept, names, sink, report).is_continue())?;
     giver.missing.report(report);
@@ -116,11 +118,18 @@ impl<'o> Giver<'o> {
         let known = Knowledge { learned: &survey.learned, unknown: &survey.unknown };
         load(forest, tree_range, tree);
         missing.add(classify(tree, &known, plan));
+        let named = survey.unanswered.name(plan, tree, &known);
+        survey.ways.tell(plan);
         for visit in &mut plan.visits {
             visit.clock = survey.skew.clock(visit.clock);
         }
-        for (item, answering) in survey.unanswered.name(plan, tree) {
-            let client = &tree.spans[plan.items[item as usize].span as usize];
+        for (item, answering) in named {
+            let item = &plan.items[item as usize];
+            if is_message(item) {
+                // All of them are told at once.
+                continue;
+            }
+            let client = &tree.spans[item.span as usize];
             report_unanswered(&forest.spans, client, answering, names, report);
         }
         for visit in survey.dropped.put_back(plan, tree) {
@@ -298,6 +307,38 @@ fn report_unanswered(
     });
 }
 
+/// Says how many messages were sent that no span worked on, and what that does to the load of those who work on them.
+fn report_unreceived(unanswered: &Unanswered, names: &Names, report: &mut ReadReport) {
+    let text = |name| names.text(name).escape_debug();
+    for own in unanswered.unreceived(names) {
+        let Unreceived { sender, message, answering: (service, operation), sent, lost, counted } = own;
+        report.tally("message that no span worked on", lost);
+        report.count("messages of which some were worked on by no span", || {
+            let message = format!(
+                "{lost} of {sent} messages `{}` of `{}` were worked on by no span; `{}` of `{}` worked on the others",
+                text(message),
+                text(sender),
+                text(operation),
+                text(service)
+            );
+            let part = 100.0 * lost as f64 / sent.max(1) as f64;
+            let finding = Diagnostic::warning(codes::LOST_HALF, Place::Nowhere, message);
+            if counted {
+                finding.with_note(format!(
+                    "they count as worked on like the others. If something else works on them, this load of `{}` is {part:.1} % lower than the model has it",
+                    text(service)
+                ))
+            } else {
+                finding.with_note(format!(
+                    "too few were worked on to say that the others were, too: if they were, the model lacks {part:.1} % of this load of `{}`",
+                    text(service)
+                ))
+            }
+            .with_hint("where the service that works on them samples or loses its own traces, see to its exporter")
+        });
+    }
+}
+
 /// Says that a call is taken to have been made whose client span was lost.
 fn report_put_back(spans: &Spans, visit: &Span, names: &TraceNames, report: &mut ReadReport) {
     let text = |name| names.names.text(name).escape_debug();
@@ -338,6 +379,8 @@ struct Survey {
     unanswered: Unanswered,
     /// The part of spans that was lost.
     lost: f64,
+    /// How long calls are on their way to services without spans, and from them.
+    ways: OnTheWay,
     /// The calls that visits make to services without spans, where spans were lost.
     dropped: Dropped,
     /// How the clocks differ.
@@ -348,14 +391,21 @@ impl Survey {
     /// A first look at trees.
     fn add(&mut self, forest: &Forest, options: &SpanOptions, names: &mut Names) {
         self.name_unknown_peers(forest, names);
-        let Self { seen, unknown, unanswered, skew, dropped, .. } = self;
+        let Self { seen, unknown, unanswered, skew, dropped, ways, lost, .. } = self;
         let (mut tree, mut plan) = (TreeView::default(), SpanPlan::default());
         let nothing = Learned::default();
         for tree_range in &forest.trees {
             load(forest, tree_range, &mut tree);
             classify(&tree, &Knowledge { learned: &nothing, unknown }, &mut plan);
             unanswered.observe(&plan, &tree);
+            if tree_range.extent == Extent::Unlinked {
+                unanswered.observe_unlinked(&plan);
+            }
             dropped.observe(&plan, &tree);
+            // Where no parent is missing, every service that calls others records spans.
+            if *lost > 0.0 {
+                ways.observe(&plan, &tree);
+            }
             for item in &plan.items {
                 let What::Call(call_kind) = item.what else { continue };
                 let callee = &plan.visits[item.callee as usize];
@@ -391,7 +441,7 @@ impl Survey {
     /// All trees were looked at.
     fn settle(mut self, names: &Names) -> Self {
         self.skew.fit();
-        self.unanswered.settle(names);
+        self.unanswered.settle(self.lost, names);
         self.dropped.settle(self.lost, names);
         let most = |services: FxHashMap<Name, u64>| {
             // The most frequent one, by name where there are several: the result must not depend on numbers of names.

@@ -174,8 +174,9 @@ impl SpanPlan {
         for visit in &self.visits {
             known[visit.span as usize] = Some(visit.shift);
         }
-        // The span of a call that was not seen at its server stands for both halves: its times are those of the calling side.
-        for item in &self.items {
+        // The span of a call that was not seen at its server stands for both halves, and for all that was put in place of lost work: its times are those of the calling side,
+        // which comes first.
+        for item in self.items.iter().rev() {
             let visit = if item.client { self.visit_of(item) } else { &self.visits[item.callee as usize] };
             known[item.span as usize] = Some(visit.shift);
         }

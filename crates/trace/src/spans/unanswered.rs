@@ -4,11 +4,21 @@
 //! that name, tell which operations answer them, the mean network latency of a call, how much processor time it takes, and how long the work of one
 //! lasts for which nobody waits. A call that has no server span asks the one of them that its visit lacks most, compared to how often such visits ask each. Where most of these
 //! calls have no server span, the server records none: they keep their name.
+//!
+//! A message is worked on by whoever takes it from its queue, in a trace of its own as often as not. So it is enough that some messages alike were worked on by
+//! a span, unless there are about as many spans of such work whose sender is not known ([`messages`]). Where more of them lack it than spans were lost one by one, all that the
+//! work caused is gone with it: what was recorded for others takes its place ([`donors`]).
+
+mod donors;
+mod messages;
+
+pub use messages::Unreceived;
 
 use rustc_hash::FxHashMap;
 
-use crate::spans::classify::TreeView;
+use crate::spans::classify::{Knowledge, TreeView};
 use crate::spans::plan::{CallKind, Item, SpanPlan, What};
+use crate::spans::unanswered::donors::Donors;
 use dyelog_diagnostic::names::{Name, Names};
 
 /// Of the operations that answer calls of one kind, so many are kept apart; they are those that answer most.
@@ -41,6 +51,9 @@ struct Known {
     visits: u64,
     last_visit: Option<u64>,
     unanswered: u64,
+    /// Messages among them, and the last of these: the visits of trees before, and its span.
+    sent: u64,
+    last_sent: Option<(u64, u32)>,
     answers: FxHashMap<Answering, Answered>,
     /// The answers that were given most, by frequency and name.
     most: Vec<(Answering, Answered)>,
@@ -52,6 +65,12 @@ pub struct Unanswered {
     known: FxHashMap<Calls, Known>,
     /// Visits of the trees that were seen before.
     visits: u64,
+    /// How much work on messages there is whose sender is not known.
+    unlinked: FxHashMap<Answering, u64>,
+    /// Work on messages that may stand for such that was lost.
+    donors: FxHashMap<Answering, Donors>,
+    /// The part of all spans that was lost, as far as lost parents tell.
+    lost: f64,
 }
 
 /// The calls that an item is one of, as closely as can be told and by any operation of its service.
@@ -65,11 +84,26 @@ fn is_call(item: &Item) -> bool {
     matches!(item.what, What::Call(_)) && item.client
 }
 
+/// Whether a call is a message.
+pub fn is_message(item: &Item) -> bool {
+    item.client && item.what == What::Call(CallKind::Deferred)
+}
+
+impl Known {
+    /// How many of the calls were answered. All of them are known.
+    fn answered(&self) -> u64 {
+        self.most.iter().map(|(_, own)| own.calls).sum()
+    }
+}
+
 impl Unanswered {
     /// Takes in the calls of a tree.
     pub fn observe(&mut self, plan: &SpanPlan, tree: &TreeView) {
         for item in plan.items.iter().filter(|item| is_call(item)) {
             let callee = &plan.visits[item.callee as usize];
+            if is_message(item) && !callee.unrecorded {
+                self.offer(plan, item);
+            }
             let visit = self.visits + u64::from(plan.scopes[item.scope as usize].visit);
             let way = item.end.saturating_sub(item.start).saturating_sub(callee.end.saturating_sub(callee.start));
             let [closely, loosely] = calls_of(plan, tree, item);
@@ -78,6 +112,10 @@ impl Unanswered {
                 let known = self.known.entry(calls).or_default();
                 if known.last_visit.replace(visit) != Some(visit) {
                     known.visits += 1;
+                }
+                let sent = (self.visits, item.span);
+                if is_message(item) && known.last_sent.replace(sent) != Some(sent) {
+                    known.sent += 1;
                 }
                 if callee.unrecorded {
                     known.unanswered += 1;
@@ -99,8 +137,9 @@ impl Unanswered {
         self.visits += plan.visits.len() as u64;
     }
 
-    /// All calls are known.
-    pub fn settle(&mut self, names: &Names) {
+    /// All calls are known, and which part of all spans was lost.
+    pub fn settle(&mut self, lost: f64, names: &Names) {
+        self.lost = lost;
         for known in self.known.values_mut() {
             let text = |answering: Answering| (names.text(answering.0), names.text(answering.1));
             known.most = known.answers.drain().collect();
@@ -109,19 +148,17 @@ impl Unanswered {
         }
     }
 
-    /// What is known of the calls that an item is one of, where most of them are answered.
+    /// What is known of the calls that an item is one of, where most of them are answered; of messages, where enough were.
     fn known_of(&self, plan: &SpanPlan, tree: &TreeView, item: &Item) -> Option<&Known> {
-        let answered = |known: &&Known| {
-            let answered: u64 = known.most.iter().map(|(_, own)| own.calls).sum();
-            answered > 2 * known.unanswered
-        };
         let [closely, loosely] = calls_of(plan, tree, item);
         // An operation that was lost itself has no name, and is any.
-        self.known.get(&closely).or_else(|| self.known.get(&loosely)).filter(answered)
+        let known = self.known.get(&closely).or_else(|| self.known.get(&loosely))?;
+        let tells = known.answered() > 2 * known.unanswered || is_message(item) && self.lack_consumers(known);
+        tells.then_some(known)
     }
 
     /// Names what the calls of a tree asked that lost their server spans. Gives these: the item and what it asks.
-    pub fn name(&self, plan: &mut SpanPlan, tree: &TreeView) -> Vec<(u32, Answering)> {
+    pub fn name(&mut self, plan: &mut SpanPlan, tree: &TreeView, peers: &Knowledge<'_>) -> Vec<(u32, Answering)> {
         let is_lost = |item: &Item| is_call(item) && plan.visits[item.callee as usize].unrecorded;
         let lost: Vec<u32> = (0..plan.items.len() as u32).filter(|at| is_lost(&plan.items[*at as usize])).collect();
         let mut named = Vec::new();
@@ -153,9 +190,12 @@ impl Unanswered {
                 }
             }
             let Some((_, answering, own)) = best else { continue };
+            let is_whole = is_message(item) && self.lack_whole_work(known);
             *made.entry((visit, answering)).or_default() += 1;
             let (callee, what) = (item.callee as usize, item.what);
-            fill(plan, callee, own, what);
+            if !is_whole || !self.donors.get_mut(&answering).is_some_and(|donors| donors.give(plan, at, peers)) {
+                fill(plan, callee, own, what);
+            }
             (plan.visits[callee].service, plan.visits[callee].operation) = answering;
             named.push((at, answering));
         }

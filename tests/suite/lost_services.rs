@@ -1,0 +1,141 @@
+//! A service that records no spans, or of which a part is missing: its load, its servers and its demand follow from what others recorded, or the doubt is told.
+
+use dyelog::lqn::{Model, Multiplicity};
+use dyelog::model::{Configuration, complete};
+use dyelog::solve::{LayeredOptions, layered};
+use dyelog::trace::{Operation, ReadOptions, ReadReport, TraceNames, read};
+
+use crate::law::reduced;
+use crate::lost::{Row, demand, spans_at};
+use crate::servers::{DEMAND, miss, station};
+use crate::waits::{Span, operation, processor};
+
+/// How long a call is on its way, seconds, one way.
+const WAY: f64 = 1e-3;
+
+/// What the reader says.
+fn report(text: &str) -> ReadReport {
+    let ignore = |_: &TraceNames, _: Operation| std::ops::ControlFlow::Continue(());
+    read("t.jsonl", text.as_bytes(), &ReadOptions::default(), &mut TraceNames::new(), &mut { ignore })
+        .expect("it reads")
+}
+
+/// Busy servers of a processor.
+fn busy(model: &Model, name: &str) -> f64 {
+    let results = layered(model, &LayeredOptions::default()).expect("it can be solved");
+    results.processors[model.processor_named(name).expect("it is there").index()].utilization
+}
+
+/// `web` asks `log`, then a peer with one server, which asks `store` every fifth time: of the peer no spans are left, and of the way to `store` none either.
+fn without_the_peer(seed: u64, load: f64) -> String {
+    let mut text = String::new();
+    for (number, (start, end)) in station(seed, 1, load, 4000).into_iter().enumerate() {
+        let (start, end) = (start + 1.0, end + 1.0);
+        let stored = if number % 5 == 0 { end + 2.0 * WAY + 2e-3 } else { end };
+        let of = |service, kind, id, parent, name, at| Span { service, kind, id, parent, name, at };
+        let mut spans = vec![
+            of("web", 2, 1, 0, "GET", (start - 4e-3 - 3.0 * WAY, stored + WAY + 1e-3)),
+            of("web", 3, 2, 1, "log", (start - 2e-3 - 3.0 * WAY, start - 1e-3 - WAY)),
+            of("log", 2, 3, 2, "log", (start - 2e-3 - 2.0 * WAY, start - 1e-3 - 2.0 * WAY)),
+            of("web", 3, 4, 1, "ask", (start - WAY, stored + WAY)),
+        ];
+        if number % 5 == 0 {
+            spans.push(of("store", 2, 7, 6, "read", (end + WAY, stored - WAY)));
+        }
+        operation(&mut text, number, &spans);
+    }
+    text
+}
+
+#[test]
+fn a_service_without_spans_has_its_servers_and_its_load() {
+    for (seed, load) in [(1, 0.3), (2, 0.5), (3, 0.7)] {
+        let sub = reduced("t.jsonl", without_the_peer(seed, load).as_bytes());
+        let (model, _, origins) = complete(&sub, &Configuration::default()).expect("there is something to model");
+        assert_eq!(processor(&model, "peer").multiplicity, Multiplicity::Finite(1), "{load}");
+        let found = busy(&model, "peer");
+        assert!((found / load - 1.0).abs() < 0.05, "busy {found} for {load}, with {DEMAND} s of work each");
+        assert!(miss(&model, &origins) < 0.05, "{load}: {}", miss(&model, &origins));
+    }
+}
+
+/// Operations of `front` that send a message, on which `mail` works in a trace of its own and asks `store`; both are recorded where the functions say so.
+fn messages(count: u64, is_sent: impl Fn(u64) -> bool, is_worked_on: impl Fn(u64) -> bool) -> String {
+    (0..count).fold(String::new(), |text, number| {
+        let start = 20_000 * number;
+        let sent: [Row; 2] = [("front", 1, 0, 2, 0, 4000, "go"), ("front", 2, 1, 4, 1000, 1100, "send")];
+        let longer = 100 * (number % 11);
+        let work: [Row; 3] = [
+            ("mail", 3, 0, 5, 1500, 4500 + longer, "work"),
+            ("mail", 4, 3, 3, 2000, 4000, "store"),
+            ("store", 5, 4, 2, 2200, 3800, "store"),
+        ];
+        let link = format!("\"links\":[{{\"traceId\":\"{:032x}\",\"spanId\":\"{:016x}\"}}],", number + 1, 2);
+        let first = spans_at(10_000 + number, start, &work[..1], "")
+            .replace("\"attributes\":[]}]", &format!("{link}\"attributes\":[]}}]"));
+        let sent = if is_sent(number) { spans_at(number + 1, start, &sent, "") } else { String::new() };
+        let done = if is_worked_on(number) {
+            first + &spans_at(10_000 + number, start, &work[1..], "")
+        } else {
+            String::new()
+        };
+        text + &sent + &done
+    })
+}
+
+#[test]
+fn messages_whose_work_was_not_recorded_make_their_load() {
+    let of = |text: &str| {
+        let sub = reduced("mail.jsonl", text.as_bytes());
+        let (model, _, _) = complete(&sub, &Configuration::default()).expect("there is something to model");
+        (busy(&model, "mail"), busy(&model, "store"), demand(&sub, "mail").0)
+    };
+    let whole = of(&messages(600, |_| true, |_| true));
+    let left = messages(600, |_| true, |number| number % 3 != 1);
+    let part = of(&left);
+    for (name, part, whole) in [("mail", part.0, whole.0), ("store", part.1, whole.1), ("demand", part.2, whole.2)] {
+        assert!((part / whole - 1.0).abs() < 0.02, "{name}: {part} for {whole}");
+    }
+    let told = report(&left);
+    let finding = told.findings.iter().find(|own| own.message.contains("of 600 messages")).expect("it is told");
+    assert!(
+        finding.message.starts_with("200 of 600 messages `send` of `front` were worked on by no span"),
+        "{finding:?}"
+    );
+    assert!(finding.notes.iter().any(|note| note.contains("is 33.3 % lower")), "{finding:?}");
+    assert_eq!(told.counted.get("message that no span worked on"), Some(&200));
+    assert!(!report(&messages(600, |_| true, |_| true)).counted.contains_key("message that no span worked on"));
+}
+
+/// A consumer that samples its traces by itself works on as many messages as were sent: those whose senders were not sampled stand for those of the senders that were.
+#[test]
+fn consumers_that_are_sampled_by_themselves_count_once() {
+    let busy_mail = |text: &str| {
+        let sub = reduced("mail.jsonl", text.as_bytes());
+        busy(&complete(&sub, &Configuration::default()).expect("there is something to model").0, "mail")
+    };
+    let whole = busy_mail(&messages(800, |_| true, |_| true));
+    let half = busy_mail(&messages(800, |number| number % 2 == 0, |number| number / 2 % 2 == 0));
+    assert!((half / whole - 0.5).abs() < 0.02, "{half} of {whole}");
+}
+
+#[test]
+fn an_entry_that_mostly_waits_is_told_where_spans_were_lost() {
+    let text: String = (0..400).fold(String::new(), |text, number| {
+        let start = 20_000 * number;
+        let rows: [Row; 4] = [
+            ("front", 1, 0, 2, 0, 9000, "go"),
+            ("front", 2, 1, 3, 500, 8500, "next"),
+            ("back", 3, 2, 2, 600, 8400, "next"),
+            ("back", 4, 3, 3, 800, 8000, "bank"),
+        ];
+        let from = usize::from(number % 20 == 3);
+        text + &spans_at(number + 1, start, &rows[from..], "")
+    });
+    let sub = reduced("t.jsonl", text.as_bytes());
+    let (_, findings, _) = complete(&sub, &Configuration::default()).expect("there is something to model");
+    let lost = findings.iter().find(|own| own.code.0 == "M039").expect("it is told");
+    let note = lost.notes.iter().find(|note| note.starts_with("the demand of `next` of `back` is known to ±"));
+    assert!(note.is_some(), "{lost:?}");
+    assert!(!lost.notes.iter().any(|note| note.contains("`bank`")), "{lost:?}");
+}
