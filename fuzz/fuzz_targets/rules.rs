@@ -90,7 +90,7 @@ fuzz_target!(|text: &str| {
     for rule in program.rules.iter().take(4) {
         let Some(relation) = rules.relation(&rule.head.relation.value) else { continue };
         let mut pattern = vec![None; rules.arity(relation)];
-        let limits = Limits { rows: 2_000, steps: 20_000 };
+        let limits = Limits { rows: 2_000, steps: 20_000, ..Limits::default() };
         let all = Evaluator::with_limits(&rules, &Ring, limits).query(relation, &pattern);
         let Some(row) = all.ok().and_then(|rows| rows.into_iter().next()) else { continue };
         if let (Some(known), Some(value)) = (pattern.first_mut(), row.first()) {
