@@ -25,10 +25,14 @@ use crate::names::Name;
 
 /// Of the invocations of an entry that others call, at most this part is below lost spans: (20, 100).
 const CALLED: (u64, u64) = (20, 100);
+/// The same of work on messages whose senders were lost, as part of a service's: they are sent by those that send others.
+const SENT: (u64, u64) = (50, 100);
 /// Of an entry that nobody calls, at most so many as this part of all whole operations: (50, 100).
 const UNCALLED: (u64, u64) = (50, 100);
 /// Where more than this part of all spans is lost, what was there cannot be inferred.
 const MOST_LOST: f64 = 0.5;
+/// Where no operation has lost its beginning, a smaller part of spans that was lost is not told.
+const TOLD: f64 = 0.01;
 /// How many scenarios are named.
 const SHOWN: usize = 5;
 
@@ -129,6 +133,16 @@ impl Parts<'_> {
         };
         let service = |entry: EntryIndex| (sub.entry(entry).task, sub.entry(entry).service);
         let asked: BTreeSet<(Name, Name)> = called.iter().map(|entry| service(*entry)).collect();
+        let whole_customers =
+            self.customers.iter().filter(|own| own.scenario_total.fragments < own.scenario_total.operations);
+        let tasks = whole_customers.flat_map(|own| requested(&own.total)).map(|first| sub.entry(first).task);
+        let begin: BTreeSet<Name> = tasks.collect();
+        let asynchronous = sub.entries().iter().filter(|own| own.interaction == Interaction::Asynchronous);
+        let on_messages: BTreeSet<Name> =
+            asynchronous.map(|own| own.task).filter(|task| !begin.contains(task)).collect();
+        let works_on_messages = |first: &[EntryIndex]| {
+            !first.is_empty() && first.iter().all(|entry| on_messages.contains(&sub.entry(*entry).task))
+        };
         let mut callers = Callers::new(self);
         let silent: Vec<bool> = self.customers.iter().map(|customer| callers.are_silent(customer)).collect();
         let mut silent = silent.into_iter();
@@ -148,8 +162,9 @@ impl Parts<'_> {
             if total.unlinked > 0 && !is_called {
                 return true;
             }
+            let called = if total.unlinked > 0 { SENT } else { CALLED };
             let (of, (part, all)) =
-                if is_called { (first.iter().map(|entry| invoked(*entry)).sum(), CALLED) } else { (whole, UNCALLED) };
+                if is_called { (first.iter().map(|entry| invoked(*entry)).sum(), called) } else { (whole, UNCALLED) };
             let within = |of: u64, (part, all): (u64, u64)| {
                 u128::from(total.fragments) * u128::from(all) <= u128::from(of) * u128::from(part)
             };
@@ -159,13 +174,15 @@ impl Parts<'_> {
             if is_lost {
                 lost.scenarios.push((Arc::clone(scenario), total.fragments));
                 lost.unlinked += total.unlinked;
+                // Whoever works on messages begins no operation, though his traces begin with him.
+                let headless = if works_on_messages(&first) { 0 } else { total.headless };
                 if is_silent {
                     lost.silent += total.fragments;
                     in_silence.push((total.clone(), own.clone()));
                 } else {
-                    lost.headless += total.headless;
-                    let below = (total.headless + total.pieces) as f64 / total.fragments as f64;
-                    left_out.push(LeftOut { headless: total.headless, below, own: own.clone() });
+                    lost.headless += headless;
+                    let below = (headless + total.pieces) as f64 / total.fragments as f64;
+                    left_out.push(LeftOut { headless, below, own: own.clone() });
                 }
             }
             !is_lost
@@ -199,7 +216,7 @@ impl Parts<'_> {
         lost
     }
 
-    /// Counts operations whose first span was lost with the scenarios that begin as they did: by the same service, or with the same calls; else
+    /// Counts operations whose first span was lost with the scenarios that begin as they did: with the same calls, else by the same service; else
     /// with all.
     fn give_to_scenarios(&mut self, headless: u64, fragment: &EntryTotal, may_take: impl Fn(&Customer) -> bool) {
         let sub = self.sub;
@@ -207,15 +224,16 @@ impl Parts<'_> {
         let below: BTreeSet<EntryIndex> =
             heads.iter().copied().chain(heads.iter().flat_map(|to| requested(sub.entry(*to)))).collect();
         let task = |to: &EntryIndex| sub.entry(*to).task;
-        let begins_like = |customer: &Customer| {
-            requested(&customer.total).any(|first| {
-                heads.iter().any(|head| task(head) == task(&first))
-                    || requested(sub.entry(first)).any(|to| below.contains(&to))
-            })
+        let calls_like = |first: EntryIndex| requested(sub.entry(first)).any(|to| below.contains(&to));
+        let is_served_like = |first: EntryIndex| heads.iter().any(|head| task(head) == task(&first));
+        let those = |is_like: &dyn Fn(EntryIndex) -> bool| -> Vec<bool> {
+            self.customers.iter().map(|customer| requested(&customer.total).any(is_like)).collect()
         };
-        let mut like: Vec<bool> = self.customers.iter().map(begins_like).collect();
-        if !like.contains(&true) {
-            like.fill(true);
+        let mut like = those(&|first| is_served_like(first) && calls_like(first));
+        for other in [those(&|first| is_served_like(first) || calls_like(first)), vec![true; self.customers.len()]] {
+            if !like.contains(&true) {
+                like = other;
+            }
         }
         let operations = |own: &Customer| own.scenario_total.operations;
         let of: u64 = self.customers.iter().zip(&like).filter(|(_, like)| **like).map(|(own, _)| operations(own)).sum();
@@ -464,25 +482,43 @@ pub fn doubt(lost: &LostBeginnings, parts: &Parts<'_>, busy: f64) -> f64 {
 
 /// The part of spans that was lost: by calls whose caller is gone, as far as these were not put together again, and by operations whose first span is.
 fn lost_part(lost: &LostBeginnings, parts: &Parts<'_>) -> f64 {
+    let mended = mended_part(parts);
     if lost.scenarios.is_empty() {
-        return 0.0;
+        return mended.min(MOST_LOST);
     }
     let whole: u64 = parts.customers.iter().map(|own| own.scenario_total.operations).sum();
     let first = lost.headless as f64 / (lost.headless + whole).max(1) as f64;
     let Losses { spans, least, .. } = Losses::of(parts.sub, lost);
-    spans.max(least).max(first).min(MOST_LOST)
+    spans.max(least).max(first).max(mended).min(MOST_LOST)
+}
+
+/// How many spans were lost and inferred from others.
+fn mended(parts: &Parts<'_>) -> u64 {
+    parts.sub.scenarios.values().map(|total| total.mended).sum()
+}
+
+/// The part of spans that was lost and inferred from others: a visit has a span, and so has a call.
+fn mended_part(parts: &Parts<'_>) -> f64 {
+    let services = parts.sub.entries().iter().filter(|entry| entry.interaction != Interaction::Customer);
+    let spans: u64 =
+        services.map(|entry| entry.invocations + counted(entry).map(|(_, count)| count).sum::<u64>()).sum();
+    mended(parts) as f64 / spans.max(1) as f64
 }
 
 /// Says that fragments make no load, what rates may lack, and by how much a response may be off.
 pub fn note(lost: &LostBeginnings, parts: &Parts<'_>, doubt: f64) -> Option<Diagnostic> {
     let all: u64 = lost.scenarios.iter().map(|(_, count)| count).sum();
-    if all == 0 {
+    if all == 0 && lost_part(lost, parts) < TOLD {
         return None;
     }
     let (operations, begin) = if all == 1 { ("operation", "begins") } else { ("operations", "begin") };
-    let message = format!(
-        "{all} {operations} {begin} below a span that was lost: their work counts as demand, and they make no load"
-    );
+    let message = if all == 0 {
+        format!("{} spans were lost: what they were is inferred from others", mended(parts))
+    } else {
+        format!(
+            "{all} {operations} {begin} below a span that was lost: their work counts as demand, and they make no load"
+        )
+    };
     let mut finding = Diagnostic::warning(codes::FRAGMENTS, Place::Nowhere, message);
     for (scenario, count) in lost.scenarios.iter().take(SHOWN) {
         finding = finding.with_note(format!("{count} would be a scenario `{scenario}`"));

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use crate::diagnostic::quantity::milliseconds;
 use crate::diagnostic::{Diagnostic, Place, Severity};
-use crate::lqn::submodel::{EntryTotal, Moments, RequestKind, WorkTotal};
+use crate::lqn::submodel::{EntryIndex, EntryTotal, Interaction, Moments, RequestKind, WorkTotal};
 use crate::model::codes;
 use crate::model::config::{Configuration, Network};
 use crate::model::origins::TaskOrigin;
 use crate::model::parts::Parts;
+use crate::model::servers::is_recorded;
 
 impl Network {
     /// The network latency of calls that a task makes, or the customer of a scenario. A time for all calls is not for
@@ -71,7 +72,8 @@ pub fn findings(parts: &Parts<'_>, configuration: &Configuration) -> Vec<Diagnos
             let note = Diagnostic::new(Severity::Note, codes::NETWORK_KEPT, Place::Nowhere, message).with_note(
                 "it delays callers and loads no processor; it is the time between the two halves of a call, waiting included",
             );
-            let note = slow_callees(parts).into_iter().fold(note, Diagnostic::with_note);
+            let told = slow_callees(parts).into_iter().chain(unrecorded_ways(parts));
+            let note = told.fold(note, Diagnostic::with_note);
             findings.push(note.with_hint(
                 "set `network` under `[task.NAME]`, or under `[defaults]` for all: a time per call, or \"none\"",
             ));
@@ -88,8 +90,32 @@ const MUCH: (f64, f64) = (3.0, 1e-3);
 /// Tasks that are told.
 const SHOWN: usize = 5;
 
-/// Says to which tasks calls take much longer on the way than to others: there they wait for something.
-fn slow_callees(parts: &Parts<'_>) -> Vec<String> {
+/// Says which tasks recorded no spans, so that the way to them is part of their own time, and how long it may be: as long as calls to others are on theirs.
+fn unrecorded_ways(parts: &Parts<'_>) -> Vec<String> {
+    let Some(usual) = usual_way(&ways(parts)) else { return Vec::new() };
+    let mut tasks: BTreeMap<&str, Vec<EntryIndex>> = BTreeMap::new();
+    for index in &parts.entries {
+        tasks.entry(parts.sub.names.text(parts.sub.entry(*index).task)).or_default().push(*index);
+    }
+    let told = |(task, entries): (&str, Vec<EntryIndex>)| {
+        let totals = entries.iter().map(|index| parts.sub.entry(*index));
+        let is_called = totals.clone().all(|entry| entry.interaction == Interaction::Rendezvous);
+        let (invocations, own) =
+            totals.fold((0, 0.0), |(count, own), entry| (count + entry.invocations, own + entry.own_time()));
+        let own = own / invocations.max(1) as f64;
+        (is_called && own > 0.0 && !is_recorded(parts, &entries)).then(|| {
+            format!(
+                "`{task}` records no spans: the {} that calls to it take count as its own time, in which {} may be on the way, as for others, and what it waits for is, too",
+                milliseconds(own),
+                milliseconds(usual.min(own))
+            )
+        })
+    };
+    tasks.into_iter().filter_map(told).take(SHOWN).collect()
+}
+
+/// By task that recorded spans, how many calls there were and how long all of them were on the way, seconds.
+fn ways<'p>(parts: &'p Parts<'_>) -> BTreeMap<&'p str, (u64, f64)> {
     let mut seen: BTreeMap<&str, (u64, f64)> = BTreeMap::new();
     for (label, call) in parts.sub.entries().iter().flat_map(|caller| &caller.calls) {
         let Some(to) = label.to.filter(|_| label.kind == RequestKind::Synchronous) else { continue };
@@ -98,12 +124,25 @@ fn slow_callees(parts: &Parts<'_>) -> Vec<String> {
     }
     // Peers without spans of their own show none.
     seen.retain(|_, (_, seconds)| *seconds > 0.0);
-    let mean = |(count, seconds): (u64, f64)| seconds / count.max(1) as f64;
-    let mut usual: Vec<f64> = seen.values().copied().map(mean).collect();
+    seen
+}
+
+fn mean_way((count, seconds): (u64, f64)) -> f64 {
+    seconds / count.max(1) as f64
+}
+
+/// The latency of most calls. Of two tasks the quicker one is usual.
+fn usual_way(seen: &BTreeMap<&str, (u64, f64)>) -> Option<f64> {
+    let mut usual: Vec<f64> = seen.values().copied().map(mean_way).collect();
     usual.sort_by(f64::total_cmp);
-    // Of two the quicker one is usual.
-    let Some(usual) = usual.get(usual.len().saturating_sub(1) / 2).copied() else { return Vec::new() };
-    let mut slow: Vec<(&str, f64)> = seen.iter().map(|(task, own)| (*task, mean(*own))).collect();
+    usual.get(usual.len().saturating_sub(1) / 2).copied()
+}
+
+/// Says to which tasks calls take much longer on the way than to others: there they wait for something.
+fn slow_callees(parts: &Parts<'_>) -> Vec<String> {
+    let seen = ways(parts);
+    let Some(usual) = usual_way(&seen) else { return Vec::new() };
+    let mut slow: Vec<(&str, f64)> = seen.iter().map(|(task, own)| (*task, mean_way(*own))).collect();
     slow.retain(|(_, own)| *own > MUCH.0 * usual && *own > usual + MUCH.1);
     slow.sort_by(|left, right| right.1.total_cmp(&left.1));
     let told = |(task, own): &(&str, f64)| {

@@ -89,6 +89,8 @@ struct ScenarioShape {
     #[serde(skip_serializing_if = "is_zero", default)]
     unlinked: u64,
     #[serde(skip_serializing_if = "is_zero", default)]
+    mended: u64,
+    #[serde(skip_serializing_if = "is_zero", default)]
     failures: u64,
     #[serde(skip_serializing_if = "is_zero", default)]
     chosen: u64,

@@ -243,6 +243,8 @@ pub struct SpanItem {
     pub failed: bool,
     /// Whether it was made once more, after another that failed.
     pub retry: bool,
+    /// How many spans beside it were lost and inferred from it: its parent, the server of a call, a call that it must have made.
+    pub lost_beside: u32,
 }
 
 /// An instance of a service, and where it runs.

@@ -37,14 +37,15 @@ pub(super) fn notes(parts: &Parts<'_>, lost: f64) -> Vec<String> {
     doubtful.sort_by(|one, next| next.0.total_cmp(&one.0).then_with(|| (one.1, one.2).cmp(&(next.1, next.2))));
     let more = doubtful.len().saturating_sub(SHOWN);
     let told = |(doubt, task, service): &(f64, &str, &str)| {
+        let known =
+            if *doubt < 1.0 { format!("is known to ± {}", percent(*doubt)) } else { "is hardly known".to_owned() };
         format!(
-            "the demand of `{service}` of `{task}` is known to ± {}, since it mostly waits for others: a wait whose span was lost looks like work",
-            percent(*doubt)
+            "the demand of `{service}` of `{task}` {known}, since it mostly waits for others: a wait whose span was lost looks like work"
         )
     };
     let mut notes: Vec<String> = doubtful.iter().take(SHOWN).map(told).collect();
     if more > 0 {
-        notes.push(format!("so is that of {more} entries more"));
+        notes.push(format!("and those of {more} entries more"));
     }
     notes
 }

@@ -67,6 +67,7 @@ const MOST_CUSTOMERS: u32 = 50;
 
 pub use discipline::Discipline;
 pub use joint::{Form, Joint, LoadTraces};
+pub use waits::is_recorded;
 
 /// What was found of hosts, and of the time of entries.
 #[derive(Clone, Debug, Default, PartialEq)]

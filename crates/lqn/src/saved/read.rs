@@ -150,6 +150,7 @@ impl Reader<'_> {
                 [shape.headless, shape.pieces, shape.unlinked].map(|count| self.count(count, fragments, &item));
             let failures = self.count(shape.failures, operations, &item);
             let chosen = self.count(shape.chosen, operations, &item);
+            let mended = self.count(shape.mended, MOST, &item);
             let sampled = shape.sampled.as_ref().map(|own| Sampled {
                 operations: self.count(own.operations, operations, &item),
                 thousandths: self.count(own.thousandths, MOST, &item),
@@ -168,7 +169,7 @@ impl Reader<'_> {
                 [&shape.ids, &shape.told_ids].map(|ids| ids.as_ref().map(|own| self.ids(own, operations, &item)));
             let total = sub.scenarios.entry(name).or_default();
             (total.ids, total.told_ids) = (ids.unwrap_or_default(), told_ids.unwrap_or_default());
-            (total.pieces, total.unlinked) = (pieces, unlinked);
+            (total.pieces, total.unlinked, total.mended) = (pieces, unlinked, mended);
             total.undated = undated.unwrap_or_default();
             (total.operations, total.fragments, total.headless) = (operations, fragments, headless);
             (total.failures, total.chosen) = (failures, chosen);

@@ -46,6 +46,7 @@ pub(super) fn document(sub: &SubModel, merge: &str, kept: Option<&Kept>) -> Docu
             headless: total.headless,
             pieces: total.pieces,
             unlinked: total.unlinked,
+            mended: total.mended,
             failures: total.failures,
             chosen: total.chosen,
             sampled: (total.sampled != Sampled::default()).then_some(SampledShape {

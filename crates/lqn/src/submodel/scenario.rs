@@ -38,6 +38,8 @@ pub struct ScenarioTotal {
     pub pieces: u64,
     /// How many of the fragments work on messages whose senders were not recorded.
     pub unlinked: u64,
+    /// How many spans of all were lost and inferred from others.
+    pub mended: u64,
     /// How many operations more there were whose first span was lost. Completion counts them.
     pub beheaded: u64,
     /// How many of all failed, as far as traces tell.
@@ -95,6 +97,7 @@ impl ScenarioTotal {
         self.headless += other.headless;
         self.pieces += other.pieces;
         self.unlinked += other.unlinked;
+        self.mended = self.mended.saturating_add(other.mended);
         self.beheaded += other.beheaded;
         self.failures += other.failures;
         self.chosen += other.chosen;

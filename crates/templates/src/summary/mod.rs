@@ -29,7 +29,7 @@ use dyelog_lqn::submodel::{
     Branch, EntryIndex, EntryKey, Interaction, Position, RequestKind, ScenarioTotal, SubModel, common_step,
 };
 use dyelog_trace::toeg::NONE;
-use dyelog_trace::{Extent, Kind, NodeId, Operation, Toeg, TraceNames};
+use dyelog_trace::{Extent, Kind, NodeId, Operation, Origins, Toeg, TraceNames};
 
 /// Folds operations of one reader into a sub-model.
 #[derive(Debug, Default)]
@@ -233,6 +233,9 @@ impl Summary {
         let mut one = ScenarioTotal { operations: 1, fragments, headless, failures, ..Default::default() };
         one.pieces = u64::from(operation.extent == Extent::Piece);
         one.unlinked = u64::from(operation.extent == Extent::Unlinked);
+        if let Origins::Items(spans) = &operation.origins {
+            one.mended = spans.iter().map(|span| u64::from(span.lost_beside)).sum();
+        }
         // The identifier of a trace is that of its first operation.
         let tells = matches!(operation.extent, Extent::Whole | Extent::Unlinked) && is_measured(toeg);
         let id = u128::from_str_radix(&operation.run, 16).ok().filter(|_| tells);

@@ -45,7 +45,36 @@ pub fn decide_calls(plan: &mut SpanPlan, skew: &Skew, tolerance: Tolerance) {
         decide_call(plan, item, tolerance, &mut deferred);
     }
     fill_unrecorded(plan, 0);
+    send_while_working(plan);
     plan.lay_out();
+}
+
+/// A message whose sending was not recorded is known by when work on it began. Its sender waits for somebody at that time as often as not: it sent the message before that, and did
+/// no work in between.
+fn send_while_working(plan: &mut SpanPlan) {
+    let is_sent = |item: &Item| !item.client && item.what == What::Call(CallKind::Asynchronous);
+    if !plan.items.iter().any(is_sent) {
+        return;
+    }
+    let is_waited_for =
+        |item: &&Item| item.client && item.end > item.start && item.what == What::Call(CallKind::Synchronous);
+    let waits = plan.items.iter().filter(is_waited_for).map(|item| (item.scope, item.start, item.end));
+    let mut waits: Vec<(u32, i64, i64)> = waits.collect();
+    waits.sort_unstable();
+    // Those of a scope that touch each other are one.
+    waits.dedup_by(|next, last| {
+        let is_one = next.0 == last.0 && next.1 <= last.2;
+        last.2 = if is_one { last.2.max(next.2) } else { last.2 };
+        is_one
+    });
+    for item in plan.items.iter_mut().filter(|item| is_sent(item)) {
+        let before = waits.partition_point(|wait| (wait.0, wait.1) < (item.scope, item.start));
+        let around =
+            before.checked_sub(1).map(|at| waits[at]).filter(|wait| wait.0 == item.scope && item.start < wait.2);
+        if let Some((_, start, _)) = around {
+            (item.start, item.end) = (start, start);
+        }
+    }
 }
 
 /// Corrects times by what the clocks are off, then each visit that still contradicts its call by what that one is off. A visit moves as a whole, with

@@ -12,7 +12,7 @@ use dyelog_diagnostic::names::{Name, Names};
 
 /// The fewest visits that tell what all of them do.
 const ENOUGH: u64 = 20;
-/// A call is made by all visits where at least so many make it: (80, 100).
+/// A call is made by all visits where at least so many make it of those whose spans of such calls were not lost: (80, 100).
 const NEARLY_ALL: (u64, u64) = (80, 100);
 /// Calls to a server that records no spans: no more than one of so many is answered by one, and made twice by a visit.
 const SELDOM: u64 = 20;
@@ -20,6 +20,11 @@ const SELDOM: u64 = 20;
 const LOST: f64 = 4.0;
 /// See [`LOST`].
 const CHANCE: f64 = 10.0;
+/// Where this part of a service's spans was lost, it is clear whether visits leave a call out: those that lack it are no more than lost spans explain, to within so many
+/// standard deviations.
+const MANY: f64 = 0.1;
+/// See [`MANY`].
+const CERTAIN: f64 = 3.0;
 /// A call takes more than so many standard deviations of what visits work for themselves, else its time is not seen.
 const CLEAR: f64 = 2.0;
 
@@ -61,6 +66,8 @@ struct Usual {
     /// How long it takes, and how long its visits work for themselves, nanoseconds.
     taken: f64,
     own: f64,
+    /// Whether no more visits lack it than lost spans explain, where many were lost: then all that lack it have made it.
+    by_all: bool,
 }
 
 /// A call of a visit: when, and which one it is, where its client span is there.
@@ -108,12 +115,13 @@ impl Dropped {
         }
     }
 
-    /// All visits are known, and which part of all spans was lost.
-    pub fn settle(&mut self, lost: f64, names: &Names) {
+    /// All visits are known, and which part of all spans was lost, and of those of some services.
+    pub fn settle(&mut self, lost: f64, by_service: &FxHashMap<Name, f64>, names: &Names) {
         self.lost = lost;
-        for known in self.operations.values_mut() {
+        for ((service, _), known) in &mut self.operations {
             let calls = std::mem::take(&mut known.calls);
-            known.usual = calls.into_iter().filter_map(|(call, made)| made.usual(call, known.count, lost)).collect();
+            let own = by_service.get(service).copied().unwrap_or(0.0).max(lost);
+            known.usual = calls.into_iter().filter_map(|(call, made)| made.usual(call, known.count, own)).collect();
             let text = |usual: &Usual| (names.text(usual.call.0), names.text(usual.call.1));
             known.usual.sort_by(|a, b| b.taken.total_cmp(&a.taken).then_with(|| text(a).cmp(&text(b))));
         }
@@ -139,13 +147,15 @@ impl Dropped {
             let time = time_of(plan, visit);
             for usual in &known.usual {
                 let own = own_time(time, calls) as f64;
-                if calls.iter().any(|seen| seen.call == Some(usual.call)) || own - usual.own <= usual.taken / 2.0 {
+                let is_seen = own - usual.own > usual.taken / 2.0;
+                if calls.iter().any(|seen| seen.call == Some(usual.call)) || !is_seen && !usual.by_all {
                     continue;
                 }
                 let gap = longest_gap(plan, number as u32, time, calls);
                 let length = gap.1.saturating_sub(gap.0);
-                let taken = ((own - usual.own) as i64).min(length);
-                if (taken as f64) < usual.taken / 2.0 {
+                let taken = if usual.by_all { usual.taken.min(own) } else { own - usual.own };
+                let taken = (taken as i64).min(length);
+                if taken <= 0 || !usual.by_all && (taken as f64) < usual.taken / 2.0 {
                     continue;
                 }
                 let start = gap.0 + (length - taken) / 2;
@@ -161,7 +171,8 @@ impl Dropped {
 impl Made {
     fn usual(&self, call: Call, visits: u64, lost: f64) -> Option<Usual> {
         let Self { once, often, answered, taken, own, squares, callee } = *self;
-        let by_all = once * NEARLY_ALL.1 >= visits * NEARLY_ALL.0;
+        let left = (1.0 - lost).max(0.0) * visits as f64;
+        let by_all = (once * NEARLY_ALL.1) as f64 >= left * NEARLY_ALL.0 as f64;
         let by_loss = visits.saturating_sub(once + often) as f64 <= LOST * lost * visits as f64 + CHANCE;
         if once < ENOUGH || !by_all || !by_loss || (often + answered) * SELDOM > once {
             return None;
@@ -169,7 +180,9 @@ impl Made {
         let count = once as f64;
         let (taken, own) = (taken as f64 / count, own as f64 / count);
         let deviation = (squares as f64 / count - own * own).max(0.0).sqrt();
-        (taken > CLEAR * deviation).then_some(Usual { call, callee, taken, own })
+        let lack = visits.saturating_sub(once + often) as f64;
+        let by_all = lost >= MANY && lack <= lost * visits as f64 + CERTAIN * (lost * visits as f64).sqrt();
+        (by_all || taken > CLEAR * deviation).then_some(Usual { call, callee, taken, own, by_all })
     }
 }
 

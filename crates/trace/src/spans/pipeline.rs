@@ -60,7 +60,8 @@ pub(super) fn operations(
         })?;
     }
     let mut trees = Trees::default();
-    let mut survey = Survey { lost: evidence.callers.lost_part(), ..Survey::default() };
+    let (lost, visits) = (evidence.callers.lost_part(), evidence.callers.torn());
+    let mut survey = Survey { lost, torn: visits, ..Survey::default() };
     batches.give(&shared, |mut linked, spill| {
         if !evidence.is_rootless() {
             mend(&mut names.names, &mut linked, &evidence, &mut findings);
@@ -123,16 +124,19 @@ impl<'o> Giver<'o> {
         for visit in &mut plan.visits {
             visit.clock = survey.skew.clock(visit.clock);
         }
+        let mut lost = lost_beside(tree, &survey.ways);
         for (item, answering) in named {
             let item = &plan.items[item as usize];
             if is_message(item) {
                 // All of them are told at once.
                 continue;
             }
+            lost[item.span as usize] += 1;
             let client = &tree.spans[item.span as usize];
             report_unanswered(&forest.spans, client, answering, names, report);
         }
         for visit in survey.dropped.put_back(plan, tree) {
+            lost[visit as usize] += 1;
             report_put_back(&forest.spans, &tree.spans[visit as usize], names, report);
         }
         let tolerance = tolerance(tree, grains);
@@ -149,7 +153,11 @@ impl<'o> Giver<'o> {
             weight_given: options.sampling.is_some(),
             extent: tree_range.extent,
             origins: Origins::Items(
-                tree.spans.iter().map(|span| item(span, forest.spans.span_text(span.id), &names.names)).collect(),
+                tree.spans
+                    .iter()
+                    .zip(lost)
+                    .map(|(span, lost)| item(span, forest.spans.span_text(span.id), lost, &names.names))
+                    .collect(),
             ),
             events,
         };
@@ -163,7 +171,20 @@ impl<'o> Giver<'o> {
     }
 }
 
-fn item(span: &Span, id: Arc<str>, names: &Names) -> SpanItem {
+/// By span, how many beside it were lost whose place was found: as its parent there is another one, or one that stands for it.
+fn lost_beside(tree: &TreeView, ways: &OnTheWay) -> Vec<u32> {
+    let is_beside = |(span, parent): (&Span, &u32)| {
+        let Some(above) = tree.spans.get(*parent as usize) else { return false };
+        if span.lost {
+            return !ways.is_silent(span.service);
+        }
+        let is_named = above.id == span.parent || above.id == span.id || above.lost;
+        span.parent.is_some() && !span.follows && !is_named
+    };
+    tree.spans.iter().zip(&tree.parents).map(|own| u32::from(is_beside(own))).collect()
+}
+
+fn item(span: &Span, id: Arc<str>, lost_beside: u32, names: &Names) -> SpanItem {
     // A span in place of a lost one was seen on no instance.
     let replica = if span.lost {
         Replica::default()
@@ -178,6 +199,7 @@ fn item(span: &Span, id: Arc<str>, names: &Names) -> SpanItem {
         replica,
         failed: span.failed,
         retry: span.retry,
+        lost_beside,
     }
 }
 
@@ -379,6 +401,8 @@ struct Survey {
     unanswered: Unanswered,
     /// The part of spans that was lost.
     lost: f64,
+    /// By service, how many of its visits were lost whose calls are left.
+    torn: FxHashMap<Name, u64>,
     /// How long calls are on their way to services without spans, and from them.
     ways: OnTheWay,
     /// The calls that visits make to services without spans, where spans were lost.
@@ -441,8 +465,8 @@ impl Survey {
     /// All trees were looked at.
     fn settle(mut self, names: &Names) -> Self {
         self.skew.fit();
-        self.unanswered.settle(self.lost, names);
-        self.dropped.settle(self.lost, names);
+        self.unanswered.settle(self.lost, std::mem::take(&mut self.torn), names);
+        self.dropped.settle(self.lost, &self.unanswered.lost_by_service(), names);
         let most = |services: FxHashMap<Name, u64>| {
             // The most frequent one, by name where there are several: the result must not depend on numbers of names.
             let text = |name| names.text(name);

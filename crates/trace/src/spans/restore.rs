@@ -11,8 +11,8 @@
 //! are never answered by a span, that call went there: the service that was called called them ([`silent`]). Else it is part of the operation that the trace
 //! begins with, which does not wait for it as far as anybody knows: these hang below the first span of the trace, if there is one alone.
 //!
-//! Where two places fit, nothing is guessed. Where none does, and several spans share the missing parent, it becomes the
-//! root of an operation; a single span becomes the root itself.
+//! Where two places fit, nothing is guessed. Where none does, and several spans share the missing parent or one calls or works for it, it becomes the
+//! root of an operation; a single span that serves becomes the root itself.
 
 mod silent;
 
@@ -177,10 +177,14 @@ fn restore_trace(work: &mut Work<'_>, members: std::ops::Range<usize>, callers: 
             work.parent[parent as usize] = first;
             work.spans.spans[parent as usize].follows = true;
             places.whole.retain(|_, whole| *whole);
-        } else if fragment.members.len() > 1 {
+        } else if fragment.members.len() > 1 || callers.is_part(work.span(fragment.members[0])) {
             work.count("lost parent, taken as a root", fragment.members[0], |at| {
-                Diagnostic::warning(codes::LOST_PARENT, at, "the parent of this span and of others was lost")
-                    .with_note("an operation was made with it as its root")
+                Diagnostic::warning(
+                    codes::LOST_PARENT,
+                    at,
+                    "the parent of this span, and of any others that name it, was lost",
+                )
+                .with_note("an operation was made with it as its root")
             });
             let parent = synthesize(work, &fragment, SpanKind::Server, added);
             for &member in &fragment.members {
@@ -202,6 +206,10 @@ pub(super) struct Callers {
     calls: FxHashSet<(Name, Name)>,
     /// How many spans of each operation there are, and how many of them have lost their parents.
     lost: FxHashMap<(Name, Name, SpanKind), (u64, u64)>,
+    /// By service, how many missing parents of its own spans there are.
+    torn: FxHashMap<Name, u64>,
+    /// How many spans of each operation that served somebody unknown lie within calls to something that records no spans.
+    around: silent::Around,
     /// How many calls of each service there are by their name and peer, and how many of them were answered by a span.
     answered: FxHashMap<(Name, Name, Name), (u64, u64)>,
 }
@@ -210,11 +218,15 @@ impl Callers {
     /// Takes in spans.
     pub fn add(&mut self, work: &Work<'_>) {
         self.add_answers(work);
+        let mut missing = FxHashSet::default();
         for &index in &work.sorted {
             let span = work.span(index);
             let parent = work.parent[index as usize];
             if parent != NOBODY && work.span(parent).service != span.service {
                 self.calls.insert((work.span(parent).service, span.service));
+            }
+            if is_orphan(work, index) && !span.kind.serves() && missing.insert((span.trace, span.parent)) {
+                *self.torn.entry(span.service).or_default() += 1;
             }
             let (all, orphans) = self.lost.entry((span.service, span.name, span.kind)).or_default();
             *all += 1;
@@ -222,10 +234,20 @@ impl Callers {
         }
     }
 
+    /// By service, how many of its visits were lost whose calls or local spans are left: a missing parent that several name is one.
+    pub fn torn(&self) -> FxHashMap<Name, u64> {
+        self.torn.clone()
+    }
+
     /// The part of all spans that have lost their parents.
     pub fn lost_part(&self) -> f64 {
         let (all, orphans) = self.lost.values().fold((0, 0), |sum, own| (sum.0 + own.0, sum.1 + own.1));
         orphans as f64 / all.max(1) as f64
+    }
+
+    /// Whether a span is known to be a part of a visit of its service, so that it is no visit itself, whatever it is called.
+    fn is_part(&self, span: &Span) -> bool {
+        !span.kind.serves() && !self.are_mostly_lost(span)
     }
 
     /// Whether most spans of an operation have lost their parents.

@@ -71,6 +71,8 @@ pub struct Unanswered {
     donors: FxHashMap<Answering, Donors>,
     /// The part of all spans that was lost, as far as lost parents tell.
     lost: f64,
+    /// By service, how many of its visits were lost that called others or worked locally, whose spans are left.
+    torn: FxHashMap<Name, u64>,
 }
 
 /// The calls that an item is one of, as closely as can be told and by any operation of its service.
@@ -137,15 +139,30 @@ impl Unanswered {
         self.visits += plan.visits.len() as u64;
     }
 
-    /// All calls are known, and which part of all spans was lost.
-    pub fn settle(&mut self, lost: f64, names: &Names) {
-        self.lost = lost;
+    /// All calls are known, which part of all spans was lost, and of which services visits were lost whose calls are left.
+    pub fn settle(&mut self, lost: f64, torn: FxHashMap<Name, u64>, names: &Names) {
+        (self.lost, self.torn) = (lost, torn);
         for known in self.known.values_mut() {
             let text = |answering: Answering| (names.text(answering.0), names.text(answering.1));
             known.most = known.answers.drain().collect();
             known.most.sort_by(|a, b| b.1.calls.cmp(&a.1.calls).then_with(|| text(a.0).cmp(&text(b.0))));
             known.most.truncate(MOST_ANSWERS);
         }
+    }
+
+    /// By service, which part of its spans was lost: of calls that mostly have a server span, those that have none.
+    pub fn lost_by_service(&self) -> FxHashMap<Name, f64> {
+        let mut sums: FxHashMap<Name, (u64, u64)> = FxHashMap::default();
+        let waiting = self.known.iter().filter(|((_, operation, ..), known)| !operation.is_some() && known.sent == 0);
+        for known in waiting.map(|(_, known)| known) {
+            let (answered, lost) = (known.answered(), known.unanswered);
+            if let Some(((service, _), _)) = known.most.first().filter(|_| answered > lost) {
+                let sum = sums.entry(*service).or_default();
+                *sum = (sum.0 + answered, sum.1 + lost);
+            }
+        }
+        let part = |(answered, lost): (u64, u64)| lost as f64 / (answered + lost).max(1) as f64;
+        sums.into_iter().map(|(service, sum)| (service, part(sum))).collect()
     }
 
     /// What is known of the calls that an item is one of, where most of them are answered; of messages, where enough were.
@@ -194,6 +211,7 @@ impl Unanswered {
             *made.entry((visit, answering)).or_default() += 1;
             let (callee, what) = (item.callee as usize, item.what);
             if !is_whole || !self.donors.get_mut(&answering).is_some_and(|donors| donors.give(plan, at, peers)) {
+                // What is left of its calls tells how much of that time it waited for them.
                 fill(plan, callee, own, what);
             }
             (plan.visits[callee].service, plan.visits[callee].operation) = answering;

@@ -91,7 +91,8 @@ impl OnTheWay {
         }
     }
 
-    fn is_silent(&self, service: Name) -> bool {
+    /// Whether a service records no spans though it calls others.
+    pub fn is_silent(&self, service: Name) -> bool {
         self.call.contains(&service) && !self.recorded.contains(&service)
     }
 

@@ -1,12 +1,13 @@
 //! Services that record no spans, between others that do: the calls to them are there, and what they call has lost its parent.
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{Callers, Fragment, Places, answers, covers};
+use super::{Callers, Fragment, MOST_PAIRS, Places, answers, covers, is_orphan};
 use crate::codes;
 use crate::spans::assemble::{NAMELESS, NOBODY, Work};
 use crate::spans::model::{Span, SpanKind};
 use dyelog_diagnostic::Diagnostic;
+use dyelog_diagnostic::names::Name;
 
 /// From fewer spans or calls nothing follows.
 const ENOUGH: u64 = 10;
@@ -14,8 +15,63 @@ const ENOUGH: u64 = 10;
 const OFTEN: u64 = 5;
 /// Of calls to a service that records no spans, no more than one of so many is answered by one.
 const SELDOM: u64 = 20;
+/// A peer called an operation if calls to it lie around so many of the spans of that which have lost their parents: (80, 100). By chance few do.
+const AROUND: (u64, u64) = (80, 100);
 /// One call lies in another if it does within so many steps.
 const DEEPEST: usize = 8;
+
+/// Of each operation, by service and name: how many of its spans have lost their parents, and around how many of them a call to each peer lies that no span answers.
+#[derive(Debug, Default)]
+pub(super) struct Around(FxHashMap<(Name, Name), (u64, FxHashMap<Name, u64>)>);
+
+/// What a call goes to: its peer, else whatever its service calls.
+fn peer_of(call: &Span) -> Name {
+    if call.peer.is_some() { call.peer } else { call.service }
+}
+
+impl Around {
+    fn add(&mut self, work: &Work<'_>, answered: &FxHashSet<u32>) {
+        for trace in work.sorted.chunk_by(|one, next| work.span(*one).trace == work.span(*next).trace) {
+            let orphans: Vec<u32> = trace
+                .iter()
+                .copied()
+                .filter(|index| work.span(*index).kind.serves() && is_orphan(work, *index))
+                .collect();
+            if orphans.is_empty() {
+                continue;
+            }
+            let is_call = |index: &u32| work.span(*index).kind == SpanKind::Client && !answered.contains(index);
+            let calls: Vec<u32> = trace.iter().copied().filter(is_call).collect();
+            if orphans.len().saturating_mul(calls.len()) > MOST_PAIRS {
+                continue;
+            }
+            for orphan in orphans {
+                let span = *work.span(orphan);
+                let own = Fragment {
+                    parent: span.parent,
+                    members: vec![orphan],
+                    start: span.start,
+                    end: span.end,
+                    local: None,
+                };
+                let (all, peers) = self.0.entry((span.service, span.name)).or_default();
+                *all += 1;
+                let around = calls.iter().map(|call| work.span(*call)).filter(|call| covers(call, &own)).map(peer_of);
+                for peer in around.collect::<FxHashSet<Name>>() {
+                    *peers.entry(peer).or_default() += 1;
+                }
+            }
+        }
+    }
+
+    /// Whether calls like this one lie around nearly all spans of an operation that have lost their parents.
+    fn lies(&self, call: &Span, within: &Span) -> bool {
+        self.0.get(&(within.service, within.name)).is_some_and(|(all, peers)| {
+            let own = peers.get(&peer_of(call)).copied().unwrap_or(0);
+            own * AROUND.1 >= all * AROUND.0
+        })
+    }
+}
 
 impl Callers {
     /// Takes in which calls are answered by a span.
@@ -25,6 +81,7 @@ impl Callers {
             (parent != NOBODY && answers(work.span(*index), work.span(parent))).then_some(parent)
         };
         let answered: FxHashSet<u32> = work.sorted.iter().filter_map(has_answer).collect();
+        self.around.add(work, &answered);
         for index in &work.sorted {
             let span = work.span(*index);
             if span.kind == SpanKind::Client {
@@ -61,7 +118,8 @@ impl Places {
             let fits = span.kind == SpanKind::Client
                 && covers(span, fragment)
                 && (!self.answered.contains(&index) || self.silent.contains_key(&index))
-                && callers.is_silent(span);
+                && callers.is_silent(span)
+                && callers.around.lies(span, work.span(fragment.members[0]));
             if !fits || !self.is_whole(work, index) {
                 continue;
             }
@@ -84,7 +142,7 @@ impl Places {
     ) {
         work.count("parent in a service that records no spans", fragment.members[0], |at| {
             Diagnostic::warning(codes::LOST_PARENT, at, "the parent of this span was lost, as that of others of its operation")
-                .with_note("one call lies around it, and no call like that one is answered by a span: it counts as made by the service that was called")
+                .with_note("one call lies around it, and no call like that one is answered by a span: it counts as made by the service that was called, whose other waits look like work")
         });
         let stand_in = match self.silent.get(&call) {
             Some(known) => *known,

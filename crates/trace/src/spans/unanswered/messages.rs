@@ -47,10 +47,11 @@ impl Unanswered {
         }
     }
 
-    /// Whether so many messages lack the work on them that it was not lost span by span: what it caused is gone, too.
+    /// Whether so many messages lack the work on them that it was not lost span by span, and nothing is left of what it caused.
     pub(super) fn lack_whole_work(&self, known: &Known) -> bool {
         let sent = (known.answered() + known.unanswered).max(1);
-        known.unanswered as f64 > ONE_BY_ONE * self.lost * sent as f64
+        let torn: u64 = known.most.iter().filter_map(|((service, _), _)| self.torn.get(service)).sum();
+        known.unanswered as f64 > ONE_BY_ONE * self.lost * sent as f64 && 2 * torn < known.unanswered
     }
 
     /// Whether messages lack the spans that worked on them: enough others have some, and what has lost its sender is not their work.
