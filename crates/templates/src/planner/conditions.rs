@@ -405,10 +405,8 @@ impl<'t> Planner<'t> {
             }
         };
         if let (Some(a), Some(b)) = (simple(self, left, right), simple(self, right, left)) {
-            // What says where a sequence begins is so when it is compared.
-            if a != b || comparison != Comparison::Equal {
-                self.steps.push(TemplateStep::Compare(a, comparison, b));
-            }
+            // Also of a value with itself: a round that is not there has none.
+            self.steps.push(TemplateStep::Compare(a, comparison, b));
         } else {
             let (a, b) = (self.expression(left), self.expression(right));
             self.steps.push(TemplateStep::CompareExpressions(a, comparison, b));

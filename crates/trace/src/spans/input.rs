@@ -97,7 +97,7 @@ fn from_text(bytes: &[u8]) -> Option<serde_json::Deserializer<StrRead<'_>>> {
 }
 
 /// A parser of anything else.
-fn from_stream<'i>(input: &'i mut dyn Read) -> serde_json::Deserializer<IoRead<BufReader<&'i mut dyn Read>>> {
+fn from_stream(input: &mut dyn Read) -> serde_json::Deserializer<IoRead<BufReader<&mut dyn Read>>> {
     serde_json::Deserializer::from_reader(BufReader::new(input))
 }
 
