@@ -15,7 +15,8 @@
 //! // At the load that was traced.
 //! let solution = shop.solve(|model| layered(model, &LayeredOptions::default()))?;
 //! for scenario in shop.scenarios(&solution) {
-//!     let (predicted, traced) = (scenario.response.unwrap(), scenario.origin.observed_response.unwrap());
+//!     let predicted = scenario.response.expect("the load can be served");
+//!     let traced = scenario.origin.observed_response.expect("spans have times");
 //!     assert!((predicted / traced - 1.0).abs() < 0.05, "{}: {predicted} s, {traced} s", scenario.origin.name);
 //! }
 //!

@@ -1,9 +1,9 @@
 //! `dyelog bottleneck`.
 
 use clap::Args;
-use dyelog::model::parameter::{Asked, check_change};
+use dyelog::model::parameter::check_change;
 use dyelog::report;
-use dyelog::solve::{SolveOptions, solve};
+use dyelog::solve::SolveOptions;
 use dyelog::study::bottleneck::bottlenecks_observed;
 use dyelog::study::open_servers::limit_is_open;
 
@@ -32,16 +32,6 @@ pub struct Arguments {
     output: OutputArguments,
 }
 
-/// Says that the limit of a model hangs on a number of servers that traces leave open.
-pub fn open_limit(base: &Asked, terminal: &mut Terminal) {
-    // Solving is not for nothing: most models leave none open.
-    let Some(origins) = base.origins.as_ref().filter(|origins| !origins.open_servers.is_empty()) else { return };
-    let solved = solve(&base.model, &SolveOptions::default(), None, &mut ());
-    if let Some(note) = solved.ok().and_then(|solved| limit_is_open(&base.model, &solved.results, origins)) {
-        terminal.report(&[note]);
-    }
-}
-
 /// Tells what limits a model.
 pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     whatif::well_formed([whatif::gather(arguments.set.iter().map(|text| check_change(text)))])?;
@@ -55,7 +45,7 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     let mut progress = Iterations::new("looking for bottlenecks");
     let found = bottlenecks_observed(model, &SolveOptions::default(), &mut progress)?;
     progress.done();
-    open_limit(base, terminal);
+    terminal.report(limit_is_open(&base.model, base.origins.as_ref()).as_slice());
     let text = match arguments.format {
         Form::Text => report::bottleneck::text(model, &found, terminal.look(&arguments.output)),
         Form::Json => report::bottleneck::json(model, &found),

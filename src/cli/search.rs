@@ -9,6 +9,7 @@ use dyelog::model::codes;
 use dyelog::model::parameter::{Path, Subject, check_axis, check_bounds, check_change};
 use dyelog::report;
 use dyelog::solve::{LayeredOptions, SimulateOptions};
+use dyelog::study::open_servers::limit_is_open;
 use dyelog::study::search::{
     Aim, Along, Alternative, Cost, Evaluator, Goal, Method, Search, alternatives, choices, idle_costs,
 };
@@ -19,7 +20,7 @@ use crate::cli::exit::Exit;
 use crate::cli::progress::Progress;
 use crate::cli::simulate::precision;
 use crate::cli::terminal::Terminal;
-use crate::cli::{Failure, Outcome, bottleneck, input, output, source, whatif};
+use crate::cli::{Failure, Outcome, input, output, source, whatif};
 
 /// Arguments of `dyelog search`.
 #[derive(Debug, Args)]
@@ -156,7 +157,7 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
         }
     };
     progress.done();
-    bottleneck::open_limit(base, terminal);
+    terminal.report(limit_is_open(&base.model, base.origins.as_ref()).as_slice());
     let text = match arguments.format {
         Form::Text => report::search::text(&found, terminal.look(&arguments.output)),
         Form::Json => report::search::json(&found),

@@ -174,7 +174,7 @@ impl Parts<'_> {
             if is_lost {
                 lost.scenarios.push((Arc::clone(scenario), total.fragments));
                 lost.unlinked += total.unlinked;
-                // Whoever works on messages begins no operation, though his traces begin with him.
+                // A service that works on messages begins no operation, though its traces begin with it.
                 let headless = if works_on_messages(&first) { 0 } else { total.headless };
                 if is_silent {
                     lost.silent += total.fragments;
@@ -216,8 +216,8 @@ impl Parts<'_> {
         lost
     }
 
-    /// Counts operations whose first span was lost with the scenarios that begin as they did: with the same calls, else by the same service; else
-    /// with all.
+    /// Counts operations whose first span was lost with the scenarios that begin as they did: by the same service and with the same calls, else with either of these;
+    /// else with all.
     fn give_to_scenarios(&mut self, headless: u64, fragment: &EntryTotal, may_take: impl Fn(&Customer) -> bool) {
         let sub = self.sub;
         let heads: BTreeSet<EntryIndex> = requested(fragment).collect();
@@ -508,7 +508,8 @@ fn mended_part(parts: &Parts<'_>) -> f64 {
 /// Says that fragments make no load, what rates may lack, and by how much a response may be off.
 pub fn note(lost: &LostBeginnings, parts: &Parts<'_>, doubt: f64) -> Option<Diagnostic> {
     let all: u64 = lost.scenarios.iter().map(|(_, count)| count).sum();
-    if all == 0 && lost_part(lost, parts) < TOLD {
+    let spans = lost_part(lost, parts);
+    if all == 0 && spans < TOLD {
         return None;
     }
     let (operations, begin) = if all == 1 { ("operation", "begins") } else { ("operations", "begin") };
@@ -545,7 +546,6 @@ pub fn note(lost: &LostBeginnings, parts: &Parts<'_>, doubt: f64) -> Option<Diag
             short((percent * 10.0).round() / 10.0)
         ));
     }
-    let spans = lost_part(lost, parts);
     if spans > 0.0 {
         finding = finding.with_note(format!(
             "about {} of all spans were lost: calls and demands are put right by it, and are known to about as much; responses to ± {}, since \

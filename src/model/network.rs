@@ -72,8 +72,14 @@ pub fn findings(parts: &Parts<'_>, configuration: &Configuration) -> Vec<Diagnos
             let note = Diagnostic::new(Severity::Note, codes::NETWORK_KEPT, Place::Nowhere, message).with_note(
                 "it delays callers and loads no processor; it is the time between the two halves of a call, waiting included",
             );
-            let told = slow_callees(parts).into_iter().chain(unrecorded_ways(parts));
-            let note = told.fold(note, Diagnostic::with_note);
+            let ways = ways(parts);
+            let note = match usual_way(&ways) {
+                Some(usual) => {
+                    let told = slow_callees(&ways, usual).into_iter().chain(unrecorded_ways(parts, usual));
+                    told.fold(note, Diagnostic::with_note)
+                }
+                None => note,
+            };
             findings.push(note.with_hint(
                 "set `network` under `[task.NAME]`, or under `[defaults]` for all: a time per call, or \"none\"",
             ));
@@ -90,9 +96,8 @@ const MUCH: (f64, f64) = (3.0, 1e-3);
 /// Tasks that are told.
 const SHOWN: usize = 5;
 
-/// Says which tasks recorded no spans, so that the way to them is part of their own time, and how long it may be: as long as calls to others are on theirs.
-fn unrecorded_ways(parts: &Parts<'_>) -> Vec<String> {
-    let Some(usual) = usual_way(&ways(parts)) else { return Vec::new() };
+/// Says which tasks recorded no spans, so that the way to them is part of their own time, and how long it may be: as long as calls to others usually are on theirs.
+fn unrecorded_ways(parts: &Parts<'_>, usual: f64) -> Vec<String> {
     let mut tasks: BTreeMap<&str, Vec<EntryIndex>> = BTreeMap::new();
     for index in &parts.entries {
         tasks.entry(parts.sub.names.text(parts.sub.entry(*index).task)).or_default().push(*index);
@@ -132,17 +137,15 @@ fn mean_way((count, seconds): (u64, f64)) -> f64 {
 }
 
 /// The latency of most calls. Of two tasks the quicker one is usual.
-fn usual_way(seen: &BTreeMap<&str, (u64, f64)>) -> Option<f64> {
-    let mut usual: Vec<f64> = seen.values().copied().map(mean_way).collect();
+fn usual_way(ways: &BTreeMap<&str, (u64, f64)>) -> Option<f64> {
+    let mut usual: Vec<f64> = ways.values().copied().map(mean_way).collect();
     usual.sort_by(f64::total_cmp);
     usual.get(usual.len().saturating_sub(1) / 2).copied()
 }
 
 /// Says to which tasks calls take much longer on the way than to others: there they wait for something.
-fn slow_callees(parts: &Parts<'_>) -> Vec<String> {
-    let seen = ways(parts);
-    let Some(usual) = usual_way(&seen) else { return Vec::new() };
-    let mut slow: Vec<(&str, f64)> = seen.iter().map(|(task, own)| (*task, mean_way(*own))).collect();
+fn slow_callees(ways: &BTreeMap<&str, (u64, f64)>, usual: f64) -> Vec<String> {
+    let mut slow: Vec<(&str, f64)> = ways.iter().map(|(task, own)| (*task, mean_way(*own))).collect();
     slow.retain(|(_, own)| *own > MUCH.0 * usual && *own > usual + MUCH.1);
     slow.sort_by(|left, right| right.1.total_cmp(&left.1));
     let told = |(task, own): &(&str, f64)| {

@@ -79,9 +79,9 @@ pub struct FurtherCut {
 /// part; others decide by themselves, so that the probabilities multiply.
 pub fn further_cut(total: &ScenarioTotal) -> Option<FurtherCut> {
     let sampled = &total.sampled;
-    let recorded = sampled.thousandths as f64 / 1000.0 / sampled.operations.max(1) as f64;
+    let recorded = sampled.mean_weight()?;
     let nearly_all = total.told_ids.count.saturating_mul(10) >= sampled.operations.saturating_mul(9);
-    if sampled.operations == 0 || !nearly_all || recorded < 1.0 {
+    if !nearly_all || recorded < 1.0 {
         return None;
     }
     let found = total.told_ids.sampling().filter(|own| own.probability * recorded < 1.0 - ALIKE)?;

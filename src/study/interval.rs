@@ -49,14 +49,14 @@ pub fn others(model: &Model) -> (Vec<Model>, f64) {
 }
 
 /// Results of models of one structure, each solved from where the last one ended; `None` for one that cannot be solved.
-pub fn solutions(models: &[Model]) -> Vec<Option<Results>> {
+pub fn solutions<'m>(models: impl IntoIterator<Item = &'m Model>) -> Vec<Option<Results>> {
     let mut warm_start = None;
-    let results = |model| {
+    let results = |model: &Model| {
         let found = solve(model, &SolveOptions::default(), warm_start.take(), &mut ()).ok()?;
         warm_start = found.results.convergence.converged.then_some(found.warm_start);
         Some(found.results)
     };
-    models.iter().map(results).collect()
+    models.into_iter().map(results).collect()
 }
 
 /// What each of the models predicts for a figure; `None` without a steady state.

@@ -3,10 +3,10 @@
 //! Where few had to wait, more servers than those that were taken would fit as well, and what saturates first may be another resource.
 
 use crate::diagnostic::{Diagnostic, Place, Severity};
-use crate::lqn::results::Results;
 use crate::lqn::{Model, Multiplicity};
 use crate::model::{OpenServers, Origins, codes};
 use crate::solve::bounds::Resource;
+use crate::solve::{SolveOptions, solve};
 use crate::study::outlook::first_to_saturate;
 
 /// Of a processor that has as many servers as were found, and more would fit as well: that number, and the least that fits.
@@ -18,9 +18,13 @@ pub fn open_servers(model: &Model, origins: Option<&Origins>, resource: Resource
     (processor.multiplicity == Multiplicity::Finite(open.servers)).then_some(*open)
 }
 
-/// Says that answers about a model's limit hang on such a number, where what saturates first does.
-pub fn limit_is_open(model: &Model, results: &Results, origins: &Origins) -> Option<Diagnostic> {
-    let first = first_to_saturate(model, results, Some(origins))?;
+/// Says that answers about a model's limit hang on such a number, where what saturates first does. The model is solved for it only where a number is open.
+pub fn limit_is_open(model: &Model, origins: Option<&Origins>) -> Option<Diagnostic> {
+    if origins.is_none_or(|origins| origins.open_servers.is_empty()) {
+        return None;
+    }
+    let results = solve(model, &SolveOptions::default(), None, &mut ()).ok()?.results;
+    let first = first_to_saturate(model, &results, origins)?;
     let OpenServers { servers, least } = first.open?;
     let Resource::Processor(id) = first.resource else { return None };
     let name = &model.processors[id.index()].name;

@@ -13,7 +13,7 @@ use crate::solve::bounds::Resource;
 use crate::solve::{SolveOptions, solve};
 use crate::study::at_load::{AtLoad, ScenarioLoad, at_load, responses};
 use crate::study::figure::{Figure, Measure, Quantity};
-use crate::study::interval::{Interval, others};
+use crate::study::interval::{Interval, others, solutions};
 use crate::study::outlook::{first_to_saturate, simulated as simulated_model};
 
 /// The part of all responses whose longest is compared.
@@ -155,7 +155,7 @@ pub fn validate(
         missing.push("the model has no steady state under this load, so that it predicts no responses".to_owned());
     }
     let (others, error) = others(model);
-    let others: Vec<Option<Other>> = others.iter().map(|other| Other::of(other, &loads)).collect();
+    let others: Vec<Option<Other>> = Other::all(&others, &loads);
     let simulated = simulated(&at, &results, threads);
     let own = Other::read(&at, &results);
     let scenarios = loads.iter().filter(|load| at.origins.scenarios.iter().any(|own| own.name == load.name));
@@ -220,10 +220,15 @@ struct Other {
 }
 
 impl Other {
-    fn of(model: &Model, loads: &[ScenarioLoad]) -> Option<Self> {
-        let at = at_load(model, loads);
-        let results = solve(&at.model, &SolveOptions::default(), None, &mut ()).ok()?.results;
-        (!results.convergence.saturated).then(|| Self::read(&at, &results))
+    /// Of models; `None` without a steady state.
+    fn all(models: &[Model], loads: &[ScenarioLoad]) -> Vec<Option<Self>> {
+        let at: Vec<AtLoad> = models.iter().map(|model| at_load(model, loads)).collect();
+        let found = solutions(at.iter().map(|at| &at.model));
+        let read = |(at, results): (&AtLoad, Option<Results>)| {
+            let steady = results.filter(|results| !results.convergence.saturated)?;
+            Some(Self::read(at, &steady))
+        };
+        at.iter().zip(found).map(read).collect()
     }
 
     fn read(at: &AtLoad, results: &Results) -> Self {

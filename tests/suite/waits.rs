@@ -191,11 +191,10 @@ fn a_limit_that_hangs_on_servers_which_are_not_certain_says_so() {
     let text = dyelog::report::outlook::text(&model, &first, dyelog::report::Look::PLAIN);
     let said = format!("taken there, and {} or more fit (M049); no other limit is certain", open.least);
     assert!(text.contains(&said), "{text}");
-    let note = dyelog::study::open_servers::limit_is_open(&model, &results, &origins).expect("it is told");
+    let note = dyelog::study::open_servers::limit_is_open(&model, Some(&origins)).expect("it is told");
     assert!(note.message.contains("hangs on the servers of `host`"), "{note:?}");
     // Given servers are certain.
     let (model, origins) =
         completed(&spans(&station(2, 4, 0.1, 400), 1000, |_| true), "[processor.host]\nmultiplicity = 4\n");
-    let results = layered(&model, &LayeredOptions::default()).expect("it can be solved");
-    assert_eq!(dyelog::study::open_servers::limit_is_open(&model, &results, &origins), None);
+    assert_eq!(dyelog::study::open_servers::limit_is_open(&model, Some(&origins)), None);
 }

@@ -87,7 +87,8 @@ mod tests {
 
     #[test]
     fn each_token_allows_its_own_acts() {
-        let access = Access::parse("# of ours\nput 0123456789abcdef\n\nadmin fedcba9876543210\n").unwrap();
+        let access =
+            Access::parse("# of ours\nput 0123456789abcdef\n\nadmin fedcba9876543210\n").expect("these are tokens");
         let allows = |act, token: &str| access.allows(act, Some(&format!("Bearer {token}")));
         assert!(allows(Act::Put, "0123456789abcdef") && !allows(Act::Read, "0123456789abcdef"));
         assert!(allows(Act::Admin, "fedcba9876543210") && allows(Act::Read, "fedcba9876543210"));

@@ -109,7 +109,7 @@ mod tests {
     #[test]
     fn a_file_says_what_nobody_sends() {
         let text = "[[scrape]]\nurl = \"http://localhost:9100/metrics\"\nlabels = { \"service.name\" = \"shop\" }\n\n[nodes.web]\ncores = 4\n";
-        let config = Config::parse("server.toml", text).unwrap();
+        let config = Config::parse("server.toml", text).expect("it is a configuration");
         assert_eq!((config.scrapes[0].every, config.system.cores("web")), (15.0, Some(4)));
     }
 

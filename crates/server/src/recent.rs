@@ -76,13 +76,13 @@ mod tests {
     fn what_is_stored_is_known_again() {
         let mut recent = Recent::default();
         assert!(recent.take(1) && recent.take(2) && !recent.take(1));
-        let (row, bytes) = recent.next_row().unwrap();
+        let (row, bytes) = recent.next_row().expect("it has a row");
         recent.stored(None);
         assert_eq!(recent.next_row(), None);
         let mut again = Recent::default();
         again.restore(row, &bytes);
         assert!(!again.take(2) && again.take(3));
-        assert_eq!(again.next_row().unwrap().0, row + 1);
+        assert_eq!(again.next_row().expect("it has a row").0, row + 1);
     }
 
     #[test]

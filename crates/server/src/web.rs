@@ -125,7 +125,7 @@ pub(crate) async fn ask<T: Send + 'static>(
     let turn = tokio::time::timeout(PATIENCE, turn).await.ok().flatten().ok_or_else(busy)?;
     let store = service.store();
     let asked = tokio::task::spawn_blocking(move || {
-        // Whoever asked may have gone away: the question is in work all the same.
+        // The client may have gone away: its question is in work all the same.
         let _turn = turn;
         question(&mut store?)
     });

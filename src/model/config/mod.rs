@@ -11,7 +11,7 @@
 //!     [task.web]
 //!     threads = 8
 //! "#;
-//! let (configuration, findings) = Configuration::parse(&"shop.toml".into(), text).unwrap();
+//! let (configuration, findings) = Configuration::parse(&"shop.toml".into(), text).expect("it is TOML");
 //! assert!(findings.is_empty());
 //! assert_eq!(configuration.scenarios["checkout"].think_time, Some(1.0));
 //! ```

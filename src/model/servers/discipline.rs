@@ -153,59 +153,58 @@ pub struct Levels {
     there: [usize; 2],
     /// What one had that was at that level from the begin on.
     sums: [f64; 2],
-    /// Those of the first level, with the sum at which they come to the second one: in the order in which they came, which is that of their numbers.
-    new: VecDeque<(f64, usize)>,
-    /// Of each of them whether it has left.
-    is_over: VecDeque<bool>,
+    /// Those of the first level in the order in which they came, which is that of their numbers.
+    new: VecDeque<New>,
+}
+
+/// One of the first level.
+struct New {
+    who: usize,
+    /// The sum at which it comes to the second level.
+    until: f64,
+    has_left: bool,
 }
 
 impl Levels {
     fn empty(quantum: f64, servers: f64) -> Self {
-        Self { quantum, servers, there: [0; 2], sums: [0.0; 2], new: VecDeque::new(), is_over: VecDeque::new() }
+        Self { quantum, servers, there: [0; 2], sums: [0.0; 2], new: VecDeque::new() }
     }
 
     fn pass(&mut self, mut time: f64, had: &mut [f64]) {
         while time > 0.0 && self.there != [0; 2] {
-            while self.is_over.front() == Some(&true) {
-                self.drop_front();
+            while self.new.front().is_some_and(|front| front.has_left) {
+                self.new.pop_front();
             }
             let [new, old] = self.there.map(|count| count as f64);
             let first = if new > 0.0 { (self.servers / new).min(1.0) } else { 0.0 };
             let second = if old > 0.0 { ((self.servers - new).max(0.0) / old).min(1.0) } else { 0.0 };
-            let crossing = self.new.front().map(|(sum, _)| (sum - self.sums[0]).max(0.0) / first);
+            let crossing = self.new.front().map(|front| (front.until - self.sums[0]).max(0.0) / first);
             let step = crossing.map_or(time, |crossing| crossing.min(time));
             self.sums[0] += first * step;
             self.sums[1] += second * step;
             if crossing.is_some_and(|crossing| crossing <= time)
-                && let Some((sum, who)) = self.new.front().copied()
+                && let Some(front) = self.new.pop_front()
             {
                 // Rounding may not keep it here.
-                self.sums[0] = self.sums[0].max(sum);
-                had[who] = self.quantum - self.sums[1];
+                self.sums[0] = self.sums[0].max(front.until);
+                had[front.who] = self.quantum - self.sums[1];
                 self.there = [self.there[0] - 1, self.there[1] + 1];
-                self.drop_front();
             }
             time -= step;
         }
     }
 
-    fn drop_front(&mut self) {
-        self.new.pop_front();
-        self.is_over.pop_front();
-    }
-
     fn comes(&mut self, who: usize, had: &mut [f64]) -> usize {
         had[who] = -self.sums[0];
-        self.new.push_back((self.sums[0] + self.quantum, who));
-        self.is_over.push_back(false);
+        self.new.push_back(New { who, until: self.sums[0] + self.quantum, has_left: false });
         self.there[0] += 1;
         self.there[0] + self.there[1] - 1
     }
 
     fn leaves(&mut self, who: usize, had: &mut [f64]) {
-        let level = match self.new.binary_search_by_key(&who, |(_, who)| *who) {
+        let level = match self.new.binary_search_by_key(&who, |own| own.who) {
             Ok(place) => {
-                self.is_over[place] = true;
+                self.new[place].has_left = true;
                 0
             }
             Err(_) => 1,
@@ -217,7 +216,6 @@ impl Levels {
             self.sums[level] = 0.0;
             if level == 0 {
                 self.new.clear();
-                self.is_over.clear();
             }
         }
     }

@@ -141,7 +141,7 @@ impl Occupancy {
         self.meet_all(|_| true)
     }
 
-    /// The same of arrivals that begin an invocation of one of these entries alone. Whoever comes back from a call comes as the called ones let them go.
+    /// The same of arrivals that begin an invocation of one of these entries alone. An invocation that comes back from a call comes when its callee lets it go.
     pub fn first_meet_all(&self, entries: &[bool]) -> bool {
         self.meet_all(|stay| stay.kind % PARTS as usize == 0 && entries.get(stay.entry) == Some(&true))
     }

@@ -120,7 +120,7 @@ impl Counts {
 
 /// Whether operations stand for one where rates are higher, and for as many as that takes where they are lower.
 fn is_recorded(sampled: &Sampled, operations: u64, few: f64, kept: f64) -> bool {
-    let weight = sampled.thousandths as f64 / 1000.0 / operations.max(1) as f64;
+    let weight = sampled.mean_weight().unwrap_or_default();
     let expected = (1.0 - few) + few / kept;
     sampled.operations == operations && (weight / expected - 1.0).abs() < WEIGHTS && weight > 1.0 + WEIGHTS
 }

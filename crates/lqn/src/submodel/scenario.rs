@@ -166,6 +166,11 @@ impl Sampled {
         self.thousandths = self.thousandths.saturating_add((weight * 1000.0).round() as u64);
     }
 
+    /// How many operations one stands for on the mean, of those that record it; `None` where none does.
+    pub fn mean_weight(&self) -> Option<f64> {
+        (self.operations > 0).then(|| self.thousandths as f64 / 1000.0 / self.operations as f64)
+    }
+
     fn merge(&mut self, other: &Self) {
         self.operations = self.operations.saturating_add(other.operations);
         self.thousandths = self.thousandths.saturating_add(other.thousandths);

@@ -159,8 +159,8 @@ mod tests {
     fn all(memory: &Memory, end: u64) -> Vec<String> {
         let mut reader = Reader::at(memory.clone(), 0);
         let mut texts = Vec::new();
-        while let Some((_, record)) = reader.next(end).unwrap() {
-            texts.push(String::from_utf8(record.payload.to_vec()).unwrap());
+        while let Some((_, record)) = reader.next(end).expect("a journal in memory does not fail") {
+            texts.push(String::from_utf8(record.payload.to_vec()).expect("text was put in"));
         }
         texts
     }
@@ -168,49 +168,52 @@ mod tests {
     #[test]
     fn what_was_appended_comes_back_after_a_crash() {
         let memory = Memory::default();
-        let mut journal = Journal::open(memory.clone(), 0).unwrap();
-        journal.append(&[record("a"), record("bc")]).unwrap();
-        journal.append(&[record("def")]).unwrap();
+        let mut journal = Journal::open(memory.clone(), 0).expect("a journal in memory does not fail");
+        journal.append(&[record("a"), record("bc")]).expect("a journal in memory does not fail");
+        journal.append(&[record("def")]).expect("a journal in memory does not fail");
         memory.crash();
-        let journal = Journal::open(memory.clone(), 0).unwrap();
+        let journal = Journal::open(memory.clone(), 0).expect("a journal in memory does not fail");
         assert_eq!(all(&memory, journal.end()), ["a", "bc", "def"]);
     }
 
     #[test]
     fn segments_follow_each_other_and_are_forgotten() {
         let memory = Memory::default();
-        let mut journal = Journal::open(memory.clone(), 0).unwrap();
+        let mut journal = Journal::open(memory.clone(), 0).expect("a journal in memory does not fail");
         let large = Record { payload: vec![7; 40 << 20].into(), ..record("") };
         for _ in 0..4 {
-            journal.append(std::slice::from_ref(&large)).unwrap();
+            journal.append(std::slice::from_ref(&large)).expect("a journal in memory does not fail");
         }
-        journal.append(&[record("end")]).unwrap();
-        let mut journal = Journal::open(memory.clone(), journal.end()).unwrap();
+        journal.append(&[record("end")]).expect("a journal in memory does not fail");
+        let mut journal = Journal::open(memory.clone(), journal.end()).expect("a journal in memory does not fail");
         let mut reader = Reader::at(memory.clone(), 0);
         let mut places = Vec::new();
-        while let Some((at, record)) = reader.next(journal.end()).unwrap() {
+        while let Some((at, record)) = reader.next(journal.end()).expect("a journal in memory does not fail") {
             places.push((at, record.payload.len()));
         }
         assert_eq!(
             places.iter().map(|(_, length)| *length).collect::<Vec<_>>(),
             [40 << 20, 40 << 20, 40 << 20, 40 << 20, 3]
         );
-        journal.forget_before(places[3].0).unwrap();
-        assert_eq!(memory.segments().unwrap(), [places[2].0, places[4].0]);
-        assert_eq!(Journal::open(memory, journal.end()).unwrap().end(), journal.end());
+        journal.forget_before(places[3].0).expect("a journal in memory does not fail");
+        assert_eq!(memory.segments().expect("a journal in memory does not fail"), [places[2].0, places[4].0]);
+        assert_eq!(
+            Journal::open(memory, journal.end()).expect("a journal in memory does not fail").end(),
+            journal.end()
+        );
     }
 
     #[test]
     fn a_torn_end_is_cut_at_whatever_byte() {
         let memory = Memory::default();
-        let mut journal = Journal::open(memory.clone(), 0).unwrap();
-        journal.append(&[record("one")]).unwrap();
+        let mut journal = Journal::open(memory.clone(), 0).expect("a journal in memory does not fail");
+        journal.append(&[record("one")]).expect("a journal in memory does not fail");
         let whole = journal.end();
-        journal.append(&[record("two")]).unwrap();
+        journal.append(&[record("two")]).expect("a journal in memory does not fail");
         for torn in whole..journal.end() {
             let copy = memory.copy();
             copy.cut(0, torn);
-            let journal = Journal::open(copy.clone(), whole).unwrap();
+            let journal = Journal::open(copy.clone(), whole).expect("a journal in memory does not fail");
             assert_eq!((journal.end(), all(&copy, journal.end())), (whole, vec!["one".to_owned()]), "{torn}");
         }
     }
@@ -218,8 +221,8 @@ mod tests {
     #[test]
     fn what_was_reached_must_be_there() {
         let memory = Memory::default();
-        let mut journal = Journal::open(memory.clone(), 0).unwrap();
-        journal.append(&[record("one"), record("two")]).unwrap();
+        let mut journal = Journal::open(memory.clone(), 0).expect("a journal in memory does not fail");
+        journal.append(&[record("one"), record("two")]).expect("a journal in memory does not fail");
         let end = journal.end();
         memory.flip(0, 10);
         let error = Journal::open(memory.clone(), end).err().expect("it is damaged");
@@ -229,12 +232,12 @@ mod tests {
     #[test]
     fn a_failed_write_leaves_nothing_and_the_next_one_succeeds() {
         let memory = Memory::default();
-        let mut journal = Journal::open(memory.clone(), 0).unwrap();
-        journal.append(&[record("one")]).unwrap();
+        let mut journal = Journal::open(memory.clone(), 0).expect("a journal in memory does not fail");
+        journal.append(&[record("one")]).expect("a journal in memory does not fail");
         memory.fill_up_after(5);
         journal.append(&[record("two")]).unwrap_err();
         memory.fill_up_after(usize::MAX);
-        journal.append(&[record("three")]).unwrap();
+        journal.append(&[record("three")]).expect("a journal in memory does not fail");
         assert_eq!(all(&memory, journal.end()), ["one", "three"]);
     }
 }

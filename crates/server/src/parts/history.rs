@@ -191,7 +191,7 @@ impl History {
                 }
             }
         }
-        // Whoever does not call in a block has no such cell there.
+        // An entry that makes no calls in a block has no cell of calls there.
         let mut invocations: BTreeMap<Entry, Vec<f64>> = BTreeMap::new();
         let mut of_tasks: BTreeMap<Arc<str>, Vec<f64>> = BTreeMap::new();
         let raise = |all: &mut Vec<f64>, cells: &[Cell]| {
@@ -224,11 +224,8 @@ impl History {
 
 /// For how many operations one stands, where that is known.
 fn weight(total: &ScenarioTotal) -> f64 {
-    let sampled = &total.sampled;
-    if sampled.operations == 0 || sampled.operations < total.operations {
-        return 1.0;
-    }
-    (sampled.thousandths as f64 / 1000.0 / sampled.operations as f64).max(1.0)
+    let recorded = total.sampled.mean_weight().filter(|_| total.sampled.operations >= total.operations);
+    recorded.unwrap_or(1.0).max(1.0)
 }
 
 /// How many invocations of a task were at work at a time on the mean, on each of its instances.

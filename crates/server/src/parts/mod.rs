@@ -24,7 +24,7 @@ use crate::store::{Store, StoreError};
 
 /// Of how many parts a period is at most.
 const MOST_PARTS: usize = 16;
-/// How many changes of a border are told.
+/// A border tells at most so many of its changes.
 const TOLD: usize = 12;
 /// A change of a smaller part of all work, or of calls by a smaller part of an operation, tells nothing of the system.
 const LITTLE: f64 = 0.02;

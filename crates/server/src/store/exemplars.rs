@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use dyelog::lqn::submodel::SubModel;
 
-use super::StoreError;
 use super::database::Database;
+use super::{StoreError, compressed};
 
 /// A trace that is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub fn witnesses(submodel: &SubModel) -> BTreeSet<u128> {
 /// Adds exemplars. Of a trace that came in parts the first is kept.
 pub fn write(database: &dyn Database, exemplars: &[Exemplar]) -> Result<(), StoreError> {
     for own in exemplars {
-        let content = zstd::bulk::compress(&own.request, 3).map_err(|error| StoreError::Damaged(error.to_string()))?;
+        let content = compressed(&own.request, 3);
         database.run(
             "INSERT INTO exemplars (start, trace, content) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING",
             &[own.start.into(), own.trace.to_be_bytes().as_slice().into(), content.as_slice().into()],

@@ -367,12 +367,21 @@ fn write_progress(database: &dyn Database, progress: &Progress) -> Result<(), St
     Ok(())
 }
 
-/// A sub-model as the store keeps it.
-fn unpacked(content: &[u8]) -> Result<(SubModel, String), StoreError> {
+/// Bytes, compressed at once: the tables of the hard levels are as large as the input then, and else as the largest there may be.
+fn compressed(bytes: &[u8], level: i32) -> Vec<u8> {
+    zstd::bulk::compress(bytes, level).expect("memory takes all")
+}
+
+/// The text that was compressed.
+fn decompressed(content: &[u8]) -> Result<String, StoreError> {
     let damaged = |what: String| StoreError::Damaged(what);
     let text = zstd::decode_all(content).map_err(|error| damaged(error.to_string()))?;
-    let text = String::from_utf8(text).map_err(|error| damaged(error.to_string()))?;
-    saved::parse(&Arc::from("the store"), &text).map_err(|Diagnostics(found)| {
-        damaged(found.first().map_or_else(String::new, |finding| finding.message.clone()))
+    String::from_utf8(text).map_err(|error| damaged(error.to_string()))
+}
+
+/// A sub-model as the store keeps it.
+fn unpacked(content: &[u8]) -> Result<(SubModel, String), StoreError> {
+    saved::parse(&Arc::from("the store"), &decompressed(content)?).map_err(|Diagnostics(found)| {
+        StoreError::Damaged(found.first().map_or_else(String::new, |finding| finding.message.clone()))
     })
 }

@@ -5,7 +5,7 @@ use dyelog_observe::observation::{Observation, Process};
 
 use super::database::{Database, Value};
 use super::stretches::{Gathered, MOST_ROWS, is_merged};
-use super::{Store, StoreError, rows};
+use super::{Store, StoreError, compressed, decompressed, rows};
 
 /// Processes that are listed at most.
 const MOST_PROCESSES: usize = 1 << 16;
@@ -195,7 +195,7 @@ pub(super) fn insert(
     ranges: &[u8],
 ) -> Result<usize, StoreError> {
     let Process { application, host, program, id, started } = &observation.process;
-    let content = packed(observation)?;
+    let content = packed(observation);
     database.run(
         "INSERT INTO observations
          (application, host, program, process, started, start, \"end\", level, touched, ranges, content)
@@ -217,15 +217,12 @@ pub(super) fn insert(
 }
 
 /// What the store keeps of an observation.
-fn packed(observation: &Observation) -> Result<Vec<u8>, StoreError> {
-    zstd::bulk::compress(json::write(std::slice::from_ref(observation)).as_bytes(), 1)
-        .map_err(|error| StoreError::Damaged(error.to_string()))
+fn packed(observation: &Observation) -> Vec<u8> {
+    compressed(json::write(std::slice::from_ref(observation)).as_bytes(), 1)
 }
 
 pub(super) fn unpacked(content: &[u8]) -> Result<Observation, StoreError> {
-    let damaged = |what: String| StoreError::Damaged(what);
-    let text = zstd::decode_all(content).map_err(|error| damaged(error.to_string()))?;
-    let text = String::from_utf8(text).map_err(|error| damaged(error.to_string()))?;
-    let mut found = json::parse("the store", &text).map_err(|findings| damaged(findings.to_string()))?;
-    found.pop().ok_or_else(|| damaged("an observation".to_owned()))
+    let mut found = json::parse("the store", &decompressed(content)?)
+        .map_err(|findings| StoreError::Damaged(findings.to_string()))?;
+    found.pop().ok_or_else(|| StoreError::Damaged("an observation".to_owned()))
 }

@@ -33,7 +33,7 @@ pub const LEVELS: [Level; 5] = [
 /// How long nothing must have come to an interval before its parts become one.
 const QUIET: u64 = 30 * SECOND;
 
-/// How many intervals are merged in one transaction. Whoever puts something waits for it.
+/// One transaction merges so many intervals. A put waits for it.
 const AT_ONCE: u32 = 1;
 
 /// An interval that has anything.

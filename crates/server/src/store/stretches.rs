@@ -13,7 +13,7 @@ use super::{Level, StoreError};
 /// Rows that are kept for one question at most: beyond it, neighbours are merged as they are read.
 pub const MOST_ROWS: usize = 1 << 14;
 
-/// How many rows are made in one transaction. Whoever puts something waits for it.
+/// One transaction makes so many rows. A put waits for it.
 const AT_ONCE: u32 = 32;
 /// Times that are closer than this are one range, nanoseconds: no interval is so short.
 const CLOSE: i64 = 1_000_000;
@@ -264,9 +264,9 @@ mod tests {
         let mut gathered = Gathered::new(50);
         let all: Vec<_> = (-3000..3000).flat_map(|number| [observed(1, number), observed(2, number)]).collect();
         for own in &all {
-            gathered.add(own.clone()).unwrap();
+            gathered.add(own.clone()).expect("it is in order");
         }
-        let found = gathered.finish().unwrap();
+        let found = gathered.finish().expect("nothing is damaged");
         assert!(found.len() <= 50 && found.is_sorted_by_key(|own| own.from), "{}", found.len());
         for id in [1, 2] {
             let sum = |of: &[Observation]| {
@@ -286,7 +286,7 @@ mod tests {
         let mut ranges = Ranges::default();
         ranges.add(&[(100 * SECOND, 110 * SECOND), (-50 * SECOND, -40 * SECOND), (-40 * SECOND, -30 * SECOND)]);
         assert_eq!(ranges.0, [(-50 * SECOND, -30 * SECOND), (100 * SECOND, 110 * SECOND)]);
-        assert_eq!(Ranges::read(&ranges.written(), -50 * SECOND).unwrap(), ranges);
+        assert_eq!(Ranges::read(&ranges.written(), -50 * SECOND).expect("it was written here"), ranges);
         assert!(ranges.contain((-45 * SECOND, -35 * SECOND)) && !ranges.contain((-31 * SECOND, -29 * SECOND)));
         assert!(Ranges::read(&[0x80], 0).is_err() && Ranges::read(&[1], 0).is_err());
     }

@@ -3,6 +3,8 @@
 use dyelog::lqn::saved;
 use dyelog::lqn::submodel::{EntryIndex, SubModel};
 
+use super::compressed;
+
 /// How many bytes an interval takes for each scenario.
 pub const BYTES: usize = 4096;
 /// How many stays are kept of an entry, whatever they take: with fewer, nothing tells how many servers worked.
@@ -27,11 +29,6 @@ fn pressed_hard(submodel: &SubModel, merge: &str) -> Vec<u8> {
     let text = dense(&saved::write(submodel, merge));
     let how = HARD.iter().find(|(most, _)| text.len() <= *most).map_or(QUICK, |(_, how)| *how);
     compressed(&text, how)
-}
-
-/// Bytes, compressed at once: the tables of the hard levels are as large as the input then, and else as the largest there may be.
-fn compressed(bytes: &[u8], how: i32) -> Vec<u8> {
-    zstd::bulk::compress(bytes, how).expect("memory takes all")
 }
 
 /// JSON without the spaces between its words.

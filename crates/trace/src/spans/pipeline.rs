@@ -60,8 +60,8 @@ pub(super) fn operations(
         })?;
     }
     let mut trees = Trees::default();
-    let (lost, visits) = (evidence.callers.lost_part(), evidence.callers.torn());
-    let mut survey = Survey { lost, torn: visits, ..Survey::default() };
+    let callers = &evidence.callers;
+    let mut survey = Survey { lost: callers.lost_part(), torn: callers.torn(), ..Survey::default() };
     batches.give(&shared, |mut linked, spill| {
         if !evidence.is_rootless() {
             mend(&mut names.names, &mut linked, &evidence, &mut findings);

@@ -5,7 +5,7 @@
 //! lasts for which nobody waits. A call that has no server span asks the one of them that its visit lacks most, compared to how often such visits ask each. Where most of these
 //! calls have no server span, the server records none: they keep their name.
 //!
-//! A message is worked on by whoever takes it from its queue, in a trace of its own as often as not. So it is enough that some messages alike were worked on by
+//! A consumer takes a message from its queue and works on it, in a trace of its own as often as not. So it is enough that some messages alike were worked on by
 //! a span, unless there are about as many spans of such work whose sender is not known ([`messages`]). Where more of them lack it than spans were lost one by one, all that the
 //! work caused is gone with it: what was recorded for others takes its place ([`donors`]).
 

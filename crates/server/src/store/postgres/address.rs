@@ -153,14 +153,14 @@ mod tests {
 
     #[test]
     fn urls_are_taken_apart() {
-        let own = Address::parse("some%40one:se%3acret@[::1]:5433/data?schema=other_1").unwrap();
+        let own = Address::parse("some%40one:se%3acret@[::1]:5433/data?schema=other_1").expect("it is an address");
         assert_eq!(
             (&*own.user, own.password.as_deref(), &*own.host, own.port),
             ("some@one", Some("se:cret"), "::1", 5433)
         );
         assert_eq!((&*own.database, &*own.schema), ("data", "other_1"));
         assert!(!format!("{own} {own:?}").contains("cret"));
-        let socket = Address::parse("me@/data?host=/run/postgresql").unwrap();
+        let socket = Address::parse("me@/data?host=/run/postgresql").expect("it is an address");
         assert!(socket.is_socket() && socket.port == 5432 && socket.file_name() == "data-dyelog");
     }
 

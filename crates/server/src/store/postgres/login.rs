@@ -237,9 +237,10 @@ mod tests {
     fn a_password_is_proved_as_the_specification_does() {
         let first = "n=user,r=rOprNGfwEbeRWgbNEkqO";
         let challenge = "r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096";
-        let proof = proof_of("pencil", "rOprNGfwEbeRWgbNEkqO", first, challenge).unwrap();
+        let proof = proof_of("pencil", "rOprNGfwEbeRWgbNEkqO", first, challenge).expect("it is an example of RFC 7677");
         assert!(proof.message.ends_with("p=dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ="), "{}", proof.message);
-        let signature = BASE64.decode("6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4=").unwrap();
+        let signature =
+            BASE64.decode("6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4=").expect("it is an example of RFC 7677");
         assert!(hmac::verify(&proof.server_key, proof.signed.as_bytes(), &signature).is_ok());
         for wrong in
             ["r=other,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096", "r=rOprNGfwEbeRWgbNEkqO,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=0", ""]
