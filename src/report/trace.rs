@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::diagnostic::quantity::counted;
 use crate::diagnostic::{Diagnostic, Place, Severity};
 use crate::report::table::Table;
 use crate::trace::{ReadReport, codes};
@@ -25,9 +26,8 @@ pub fn counted_json(report: &ReadReport) -> Value {
     })
 }
 
-/// What a format that was written does not hold, of so many spans.
-pub fn lost(what: &str, spans: u64) -> Diagnostic {
-    let count = if spans == 1 { "1 span".to_owned() } else { format!("{spans} spans") };
-    let message = format!("the format does not hold {what}: {count} had some");
+/// What a format that was written does not hold, of so many spans or operations, as `of` says.
+pub fn lost(what: &str, count: u64, of: &str) -> Diagnostic {
+    let message = format!("the format does not hold {what}: {} had some", counted(count, of));
     Diagnostic::new(Severity::Note, codes::LOST_IN_FORMAT, Place::Nowhere, message)
 }

@@ -48,6 +48,19 @@ fn convert_goes_there_and_back() {
     }
 }
 
+/// Events lose what only spans tell, and nothing of that silently.
+#[test]
+fn events_do_not_hold_all_of_spans() {
+    for target in ["angio", "angio-jsonl"] {
+        let (code, _, words) = dyelog(&["trace", "convert", "traces/shop.otlp.jsonl", "--to", target]);
+        assert_eq!(code, 0, "{words}");
+        let latency = "the format does not hold which times are of spans, so that network latency and servers can be told: 200 operations had some";
+        assert!(words.contains(latency), "{words}");
+        let (_, _, words) = dyelog(&["trace", "convert", "traces/figure-4.angio", "--to", target]);
+        assert_eq!(words, "", "events lose nothing");
+    }
+}
+
 #[test]
 fn stat_counts() {
     let (code, report, words) = dyelog(&["trace", "stat", "traces/two-scenarios.angio", "traces/figure-3.angio"]);

@@ -2,6 +2,7 @@
 
 mod show;
 
+use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -181,10 +182,15 @@ struct Writing<'o> {
     output: &'o mut Output,
     to: Target,
     failure: Option<Failure>,
+    /// What the form does not hold, and of how many operations.
+    losses: BTreeMap<&'static str, u64>,
 }
 
 impl Sink for Writing<'_> {
     fn operation(&mut self, names: &TraceNames, operation: Operation) -> ControlFlow<()> {
+        for what in angio::losses(&operation) {
+            *self.losses.entry(what).or_default() += 1;
+        }
         let written = self.output.attempt(|mut writer: &mut dyn Write| match self.to {
             Target::AngioJsonl => angio::write_jsonl(&mut writer, names, &operation),
             _ => angio::write_text(&mut writer, names, &operation),
@@ -285,15 +291,21 @@ fn convert(arguments: &ConvertArguments, terminal: &Terminal) -> Outcome {
     if let Some(target) = arguments.to.of_spans() {
         return convert_spans(arguments, target, first, output, &progress, terminal);
     }
-    let mut writing = Writing { output: &mut output, to: arguments.to, failure: None };
+    let mut writing = Writing { output: &mut output, to: arguments.to, failure: None, losses: BTreeMap::new() };
     let read = read_all(files, first, &arguments.input.reading, &progress, &mut writing);
-    if let Some(failure) = writing.failure {
+    let Writing { failure, losses, .. } = writing;
+    if let Some(failure) = failure {
         return Err(failure);
     }
     let read = read?;
     terminal.report_kinds(&read, |_| true);
+    terminal.report(&lost(&losses, "operation"));
     output.finish()?;
     Ok(Exit::Ok)
+}
+
+fn lost(losses: &BTreeMap<&'static str, u64>, of: &str) -> Vec<Diagnostic> {
+    losses.iter().map(|(what, count)| report::trace::lost(what, *count, of)).collect()
 }
 
 /// Writes spans as they were recorded, and tells what the format does not hold.
@@ -322,8 +334,7 @@ fn convert_spans(
     let read = read?;
     let losses = output.attempt(|output| writer.finish(output))?;
     terminal.report_kinds(&read, |_| true);
-    let notes: Vec<Diagnostic> = losses.iter().map(|(what, spans)| report::trace::lost(what, *spans)).collect();
-    terminal.report(&notes);
+    terminal.report(&lost(&losses, "span"));
     output.finish()?;
     Ok(Exit::Ok)
 }

@@ -23,12 +23,14 @@
 mod assemble;
 mod grammar;
 mod json;
+mod losses;
 mod rank;
 mod recent;
 mod text;
 mod write;
 
 pub use json::read_jsonl;
+pub use losses::losses;
 pub use text::read_text;
 pub use write::{write_jsonl, write_text};
 
