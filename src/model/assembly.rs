@@ -19,8 +19,8 @@ use crate::model::origins::quantiles;
 use crate::model::parts::{Customer, Parts};
 use crate::model::servers::{OwnTime, Traced};
 use crate::model::{
-    EntryOrigin, Load, LoadReason, OpenServers, Origins, ScenarioOrigin, TaskOrigin, chance, clocks, codes, joins,
-    replicas,
+    EntryOrigin, Load, LoadReason, OpenServers, Origins, ScenarioOrigin, TaskOrigin, WorkDoubt, chance, clocks, codes,
+    joins, replicas,
 };
 
 /// The load of each scenario, and why it is that.
@@ -226,6 +226,7 @@ impl<'a> Assembly<'a> {
             observed_quantiles: quantiles(&total.response, &total.responses),
             sources: Vec::new(),
             own_time: OwnTime::WHOLE,
+            doubt: WorkDoubt::NONE,
             witnesses: total.witnesses.clone(),
         });
         id

@@ -27,7 +27,8 @@ const BUSIEST: f64 = 0.95;
 pub fn rate_error(total: &ScenarioTotal, recording: &Recording) -> Option<f64> {
     recording.rate(total)?;
     let bursts = if recorded_at_once(total) { stationarity::dispersion(total) } else { 1.0 };
-    let traced = total.operations as f64;
+    let of_all = total.sampled.operations == total.operations;
+    let traced = if of_all { total.sampled.effective() } else { total.operations as f64 };
     // Where requests were counted, those that were not traced tell the rate, too. Thinning leaves what bursts add in proportion to what is left.
     let arrivals = if total.sampled.counted > 0 { total.sampled.counted as f64 } else { traced };
     Some(NORMAL * (1.0 / arrivals + (bursts - 1.0) / traced).sqrt())

@@ -4,6 +4,7 @@ use crate::diagnostic::{Diagnostic, Diagnostics, Place, Severity};
 use crate::lqn::submodel::{Interaction, SubModel};
 use crate::lqn::{Body, EntryId, Model};
 use crate::model::assembly::{Assembled, Assembly, Loads};
+use crate::model::certainty::Certainty;
 use crate::model::config::{Configuration, DemandValues};
 use crate::model::demand::DemandSource;
 use crate::model::load::Recording;
@@ -86,6 +87,11 @@ pub fn complete_as_traced(
     // Errors are logarithms of factors, the doubt is a part.
     for (scenario, queues) in built.origins.scenarios.iter_mut().zip(by_queues) {
         scenario.response_error = scenario.response_error.map(|error| error.max(queues).hypot(doubt.ln_1p()));
+    }
+    let certainty =
+        Certainty::new(&parts, traced, &Recording::of(sub.scenarios.values()), fragments::lost_part(&lost, &parts));
+    for origin in &mut built.origins.entries {
+        origin.doubt = certainty.of(origin.total, &origin.sources);
     }
     let rates = OneFactor::of(sub);
     findings.extend(chosen.into_iter().flatten());

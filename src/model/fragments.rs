@@ -8,6 +8,8 @@
 mod entries;
 mod silence;
 
+pub use entries::doubt as doubt_of;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -56,6 +58,8 @@ pub struct LostBeginnings {
     silent: u64,
     /// How many of them work on messages whose senders were lost.
     unlinked: u64,
+    /// Of how many of these nothing was recorded of the sender's trace.
+    apart: u64,
     /// How often they call entries that others call, too: calls of which only the server's side is left.
     pub orphans: BTreeMap<EntryIndex, u64>,
     /// Of these, how many ask for another entry of the same service, since a message without its sender looks like a call.
@@ -68,8 +72,18 @@ pub struct LostBeginnings {
 
 impl LostBeginnings {
     /// Counts the calls of which only the server's side is left, to entries that whole operations reach.
-    fn count_orphans(&mut self, parts: &Parts<'_>, left_out: &[LeftOut], reached: &BTreeSet<EntryIndex>) {
+    fn count_orphans(
+        &mut self,
+        parts: &Parts<'_>,
+        left_out: &[LeftOut],
+        apart: &[EntryIndex],
+        reached: &BTreeSet<EntryIndex>,
+    ) {
         let sub = parts.sub;
+        // Work on messages that are others than those that were recorded is nobody's here, with all that it calls.
+        let mut elsewhere = reachable(parts, apart.iter().copied());
+        let here = reachable(parts, left_out.iter().flat_map(|own| requested(&own.own)));
+        elsewhere.retain(|entry| !here.contains(entry));
         let service = |entry: EntryIndex| (sub.entry(entry).task, sub.entry(entry).service);
         // Of an entry that only fragments reach, the part that is below lost first spans is that of those who reach it.
         let mut begun: BTreeMap<EntryIndex, (f64, f64)> = BTreeMap::new();
@@ -82,7 +96,8 @@ impl LostBeginnings {
                 (below_first, all_left) = (below_first + count as f64 * part, all_left + count as f64);
             }
         }
-        let unreached = parts.entries.iter().filter(|entry| !reached.contains(entry)).map(|entry| {
+        let unreached = parts.entries.iter().filter(|entry| !reached.contains(entry) && !elsewhere.contains(entry));
+        let unreached = unreached.map(|entry| {
             let (below, all) = begun.get(entry).copied().unwrap_or((below_first, all_left));
             (if all > 0.0 { below / all } else { 0.0 }, sub.entry(*entry))
         });
@@ -146,7 +161,7 @@ impl Parts<'_> {
         let mut callers = Callers::new(self);
         let silent: Vec<bool> = self.customers.iter().map(|customer| callers.are_silent(customer)).collect();
         let mut silent = silent.into_iter();
-        let mut left_out: Vec<LeftOut> = Vec::new();
+        let (mut left_out, mut apart): (Vec<LeftOut>, Vec<EntryIndex>) = (Vec::new(), Vec::new());
         let mut in_silence: Vec<(ScenarioTotal, EntryTotal)> = Vec::new();
         self.customers.retain(|customer| {
             let is_silent = silent.next().unwrap_or(false);
@@ -176,11 +191,17 @@ impl Parts<'_> {
                 lost.unlinked += total.unlinked;
                 // A service that works on messages begins no operation, though its traces begin with it.
                 let headless = if works_on_messages(&first) { 0 } else { total.headless };
+                lost.apart += total.apart;
                 if is_silent {
                     lost.silent += total.fragments;
                     in_silence.push((total.clone(), own.clone()));
                 } else {
                     lost.headless += headless;
+                    // The messages that this works on are others than those that were recorded.
+                    if total.apart == total.operations {
+                        apart.extend(first);
+                        return false;
+                    }
                     let below = (headless + total.pieces) as f64 / total.fragments as f64;
                     left_out.push(LeftOut { headless, below, own: own.clone() });
                 }
@@ -203,14 +224,8 @@ impl Parts<'_> {
             }
             let begun: Vec<EntryIndex> = self.customers.iter().flat_map(|own| requested(&own.total)).collect();
             lost.first = begun.iter().copied().chain(begun.iter().flat_map(|to| requested(sub.entry(*to)))).collect();
-            let mut reached: BTreeSet<EntryIndex> = BTreeSet::new();
-            let mut open: Vec<EntryIndex> = self.customers.iter().flat_map(|own| requested(&own.total)).collect();
-            while let Some(entry) = open.pop() {
-                if reached.insert(entry) {
-                    open.extend(requested(sub.entry(entry)));
-                }
-            }
-            lost.count_orphans(self, &left_out, &reached);
+            let reached = reachable(self, self.customers.iter().flat_map(|own| requested(&own.total)));
+            lost.count_orphans(self, &left_out, &apart, &reached);
             self.entries.retain(|entry| reached.contains(entry));
         }
         lost
@@ -248,6 +263,31 @@ impl Parts<'_> {
             given = so_far;
         }
     }
+}
+
+/// Invocations whose spans were lost are taken to work as long as those whose spans were not.
+pub fn fill_times(sub: &mut SubModel) {
+    for at in 0..sub.entries().len() {
+        let entry = sub.entry_mut(EntryIndex(at as u32));
+        if entry.inferred == 0 {
+            continue;
+        }
+        for work in entry.work.values_mut().filter(|work| (1..work.visits).contains(&work.exclusive.count)) {
+            work.exclusive = work.exclusive.extended(work.visits);
+        }
+    }
+}
+
+/// The entries that can be reached from these, with them.
+fn reachable(parts: &Parts<'_>, from: impl Iterator<Item = EntryIndex>) -> BTreeSet<EntryIndex> {
+    let mut reached: BTreeSet<EntryIndex> = BTreeSet::new();
+    let mut open: Vec<EntryIndex> = from.collect();
+    while let Some(entry) = open.pop() {
+        if reached.insert(entry) {
+            open.extend(requested(parts.sub.entry(entry)));
+        }
+    }
+    reached
 }
 
 /// Gives calls back to those who make them. What a lost span called was called by one of those that call it elsewhere: each call seen stands
@@ -344,6 +384,7 @@ impl Losses {
         // Of an entry that is only seen where its own span is, invocations are lost with what they call.
         let visits = if is_first || self.seen.contains(&number) { 1.0 } else { 1.0 - self.spans };
         let groups = groups(entry);
+        let of_inferred = self.of_inferred(entry, &groups);
         for (at, work) in &mut entry.work {
             for (key, request) in &mut work.requests {
                 if let Some(callers) = self.callers.get(&key.1)
@@ -368,8 +409,21 @@ impl Losses {
         for ((phase, kind, to), group) in groups {
             let callers = self.callers.get(&to).copied().unwrap_or(1.0) * visits;
             let own = if group.is_seen { 1.0 } else { 1.0 / (1.0 - self.spans) };
-            self.mend_group(entry, phase, (kind, to), &group, (callers, own));
+            self.mend_group(entry, phase, (kind, to), &group, (callers, own), of_inferred);
         }
+    }
+
+    /// Which part of the calls that lost their caller were made by invocations whose own span was lost: as many as these lack of the calls that others make.
+    fn of_inferred(&self, entry: &EntryTotal, groups: &BTreeMap<(u8, RequestKind, EntryIndex), Group>) -> f64 {
+        let made: u64 = groups.values().map(|group| group.count).sum();
+        let lost = |((.., to), group): (&(u8, RequestKind, EntryIndex), &Group)| {
+            group.count as f64 * (self.callers.get(to).copied().unwrap_or(1.0) - 1.0)
+        };
+        let lost: f64 = groups.iter().map(lost).sum();
+        let others = entry.invocations.saturating_sub(entry.inferred).max(1) as f64;
+        let of_others = made.saturating_sub(entry.inferred_requests) as f64;
+        let lacking = of_others * entry.inferred as f64 / others - entry.inferred_requests as f64;
+        if lost > 0.0 { (lacking / lost).clamp(0.0, 1.0) } else { 0.0 }
     }
 
     /// What is lost varies: a number of times that is a whole one an invocation to within that is a whole one. Gives the factor that makes it so.
@@ -389,6 +443,7 @@ impl Losses {
         key: (RequestKind, EntryIndex),
         group: &Group,
         (mut together, alone): (f64, f64),
+        of_inferred: f64,
     ) {
         let invocations = entry.invocations;
         let at = Position { stage: 0, branch: None, phase };
@@ -416,11 +471,13 @@ impl Losses {
             let uncovered = (2 * waited - call.duration.sum.0).clamp(0, waited.max(0));
             call.scale((factor * PARTS) as u64, PARTS as u64);
             call.invocations = call.invocations.min(invocations);
-            call.share = Seconds((together * (waited as f64 + uncovered as f64 * (alone - 1.0))) as i128);
-            // While a call was out that was lost, its caller seemed to work.
+            let of_alone = together * uncovered as f64 * (alone - 1.0);
+            call.share = Seconds((together * waited as f64 + of_alone) as i128);
+            // While a call was out that was lost, its caller seemed to work, unless its own span was lost, too.
             if let (RequestKind::Synchronous, Some(work)) = (label.kind, entry.work.get_mut(&at)) {
                 let own = work.exclusive.sum.0;
-                let left = (own - (call.share.0 - waited)).clamp(0, own.max(0));
+                let seemed = (call.share.0 - waited) as f64 - of_inferred * (together - 1.0) * waited as f64;
+                let left = (own - seemed as i128).clamp(0, own.max(0));
                 let ratio = if own > 0 { left as f64 / own as f64 } else { 0.0 };
                 work.exclusive.sum = Seconds(left);
                 work.network.sum = Seconds(work.network.sum.0 + call.network.0 - on_the_way);
@@ -481,7 +538,7 @@ pub fn doubt(lost: &LostBeginnings, parts: &Parts<'_>, busy: f64) -> f64 {
 }
 
 /// The part of spans that was lost: by calls whose caller is gone, as far as these were not put together again, and by operations whose first span is.
-fn lost_part(lost: &LostBeginnings, parts: &Parts<'_>) -> f64 {
+pub fn lost_part(lost: &LostBeginnings, parts: &Parts<'_>) -> f64 {
     let mended = mended_part(parts);
     if lost.scenarios.is_empty() {
         return mended.min(MOST_LOST);
@@ -513,7 +570,9 @@ pub fn note(lost: &LostBeginnings, parts: &Parts<'_>, doubt: f64) -> Option<Diag
         return None;
     }
     let (operations, begin) = if all == 1 { ("operation", "begins") } else { ("operations", "begin") };
-    let message = if all == 0 {
+    let message = if all > 0 && lost.apart == all {
+        format!("{all} {operations} work on messages of whose sender's trace nothing was recorded, and make no load")
+    } else if all == 0 {
         format!("{} spans were lost: what they were is inferred from others", mended(parts))
     } else {
         format!(
@@ -535,8 +594,15 @@ pub fn note(lost: &LostBeginnings, parts: &Parts<'_>, doubt: f64) -> Option<Diag
             lost.silent
         ));
     }
-    if lost.unlinked > 0 {
-        finding = finding.with_note(format!("{} of them work on messages whose sender was lost", lost.unlinked));
+    if lost.unlinked > lost.apart {
+        let unlinked = lost.unlinked - lost.apart;
+        finding = finding.with_note(format!("{unlinked} of them work on messages whose sender was lost"));
+    }
+    if lost.apart > 0 {
+        finding = finding.with_note(format!(
+            "{} of them work on messages of whose sender's trace nothing was recorded, as where each trace is sampled by itself: messages that were recorded are worked on alike",
+            lost.apart
+        ));
     }
     if lost.headless > 0 {
         let percent = 100.0 * lost.headless as f64 / (lost.headless + whole) as f64;

@@ -7,6 +7,7 @@
 pub(crate) mod alike;
 mod assembly;
 mod body;
+mod certainty;
 mod chance;
 mod chosen;
 mod clocks;
@@ -39,6 +40,7 @@ pub mod utilisation;
 mod variability;
 mod weave;
 
+pub use certainty::WorkDoubt;
 pub use complete::{complete, complete_as_traced, traced};
 pub use config::Configuration;
 pub use demand::DemandSource;

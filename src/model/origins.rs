@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::lqn::sketch::{Quantiles, Sketch};
 use crate::lqn::submodel::{EntryIndex, Interaction, Moments, Position, Witness};
 use crate::lqn::{EntryId, TaskId};
-use crate::model::{DemandSource, Load, LoadReason, OwnTime};
+use crate::model::{DemandSource, Load, LoadReason, OwnTime, WorkDoubt};
 
 /// Where the elements of a complete model came from; shapes follow the model's vectors.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -109,6 +109,8 @@ pub struct EntryOrigin {
     pub sources: Vec<DemandSource>,
     /// Of demand that comes from exclusive time: what part of that time it is, and what part delays.
     pub own_time: OwnTime,
+    /// How far its work may be from what the model has.
+    pub doubt: WorkDoubt,
     /// Some of the invocations.
     pub witnesses: Vec<Witness>,
 }

@@ -104,11 +104,11 @@ pub fn weigh(requests: &[Requests], sub: &mut SubModel) -> Vec<Diagnostic> {
                 continue;
             }
         }
-        let thousandths = (weight * 1000.0 * total.operations as f64).round() as u64;
         // What a scenario has of counted requests of several is as well known as its part of those traced.
         let parts = (1.0 / total.operations.max(1) as f64 - 1.0 / own.traced.max(1) as f64).abs();
         let counted = (1.0 / (parts + 1.0 / own.requests)).ceil() as u64;
-        total.sampled = Sampled { operations: total.operations, thousandths, counted };
+        total.sampled = Sampled { counted, ..Sampled::default() };
+        total.sampled.add_alike(total.operations, weight);
         told.entry(&requests[own.series].file).or_default().push(format!(
             "`{name}`: {} requests at {} by `{}`, {} of them traced: each stands for {} operations",
             load::short(own.requests),

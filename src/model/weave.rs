@@ -14,7 +14,7 @@ use petgraph::unionfind::UnionFind;
 
 use crate::lqn::submodel::{EntryIndex, EntryKey, EntryTotal, Interaction, Position, RequestKind, Seconds, SubModel};
 use crate::lqn::timing::{CallLabel, CallTotal, PairTotal};
-use crate::model::fragments::give_back;
+use crate::model::fragments::{fill_times, give_back};
 use crate::model::sampling;
 use crate::model::weave::phase::PhaseParts;
 
@@ -33,6 +33,7 @@ const WIDEST: u64 = 16;
 pub fn decided(sub: &SubModel) -> SubModel {
     let mut sub = sub.clone();
     sampling::settle(&mut sub);
+    fill_times(&mut sub);
     give_back(&mut sub);
     outvote(&mut sub);
     let keys: Vec<EntryKey> = sub.entries().iter().map(|entry| entry.key).collect();

@@ -9,6 +9,7 @@ use crate::lqn::terms::kind;
 use crate::model::Origins;
 use crate::report::outlook::times;
 use crate::study::ScenarioResult;
+use crate::study::interval::Interval;
 use crate::study::outlook::Outlook;
 
 /// The version of the form of results.
@@ -28,6 +29,13 @@ pub fn results(model: &Model, results: &Results, origins: Option<&Origins>) -> S
 /// The same, with what there is to know first under `outlook`.
 pub fn solved(model: &Model, results: &Results, origins: Option<&Origins>, outlook: &Outlook) -> String {
     let mut document = document(model, results, origins);
+    let processors = document["processors"].as_array_mut().into_iter().flatten();
+    for (own, busy) in processors.zip(&outlook.busy) {
+        if let Some(Interval { low, high }) = busy {
+            own["utilization_low"] = json!(low);
+            own["utilization_high"] = json!(high);
+        }
+    }
     document["outlook"] = crate::report::outlook::json(model, outlook);
     pretty(&document)
 }

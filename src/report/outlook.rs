@@ -17,7 +17,7 @@ use crate::study::outlook::{Certain, Outlook};
 const SAME: f64 = 0.005;
 
 /// Intervals that are so narrow, as a part of the figure to both sides, are left out of the text.
-const NARROW: f64 = 0.05;
+pub(super) const NARROW: f64 = 0.05;
 
 /// Sources of load that are named before the tables.
 const SHOWN: usize = 8;
@@ -59,10 +59,15 @@ pub fn text(model: &Model, outlook: &Outlook, look: Look) -> String {
     };
     let what = words(model, first.resource);
     let times = significant(first.factor, 2, -3..6);
+    let told = first.interval.filter(|own| own.high - own.low > 2.0 * NARROW * first.factor);
+    let range =
+        told.map(|own| format!(" ({})", between(own, |factor| significant(factor, 2, -3..6)))).unwrap_or_default();
     let whose = if outlook.loads.iter().any(|load| load.assumed) { "the assumed" } else { "today's" };
     let (tone, line) = if first.factor > 1.0 + SAME {
-        let line =
-            format!("saturates first: {what}, {} busy now: good up to {times} times {whose} load", percent(first.busy));
+        let line = format!(
+            "saturates first: {what}, {} busy now: good up to {times} times {whose} load{range}",
+            percent(first.busy)
+        );
         (Tone::of_utilization(first.busy), line)
     } else if first.factor > 1.0 - SAME {
         (Tone::Alarm, format!("saturated: {what}: more load only makes queues longer"))
@@ -126,7 +131,7 @@ pub(super) fn broken(line: &str, width: usize) -> String {
 /// `{"loads": [{"name", "throughput", "response", "simulated_response", "p50", "p95", "p99", "traced": {"response", "p50", "p95", "p95_low", "p95_high", "p99"}}], "saturates_first":
 /// {"kind", "name", "busy", "factor"}}`, seconds and per second. `simulated_response` is there where it is far from the solver's. `traced` is null of a model file.
 /// Loads have `low` and `high`, the interval of the response, of a calibrated model and where the load is the observed one, and then `throughput_low` and
-/// `throughput_high`, that of the rate. Of a calibrated model, what saturates first has `low` and `high` as well. Where its number of servers is open, it has the least that fits as
+/// `throughput_high`, that of the rate. What saturates first has `low` and `high` as well, of a calibrated model and where it is a processor and the loads are the observed ones. Where its number of servers is open, it has the least that fits as
 /// `servers_at_least`, and as `certain` what saturates first of resources whose number is not.
 pub fn json(model: &Model, outlook: &Outlook) -> Value {
     let loads = outlook.loads.iter().map(|load| {

@@ -1,15 +1,17 @@
 //! Results as text for people.
 
-use crate::diagnostic::quantity::{counted, in_ms, number, time};
-use crate::lqn::results::{Convergence, HalfWidths, Results, Simulated};
+use crate::diagnostic::quantity::{counted, in_ms, number, significant, time};
+use crate::lqn::results::{Convergence, HalfWidths, ProcessorResult, Results, Simulated};
 use crate::lqn::terms::{kind, later_phase, multiplicity};
 use crate::lqn::{ActivityId, EntryId, Model, Multiplicity, Scheduling, TaskId};
 use crate::model::Origins;
 use crate::report::model::demand_sources;
-use crate::report::outlook::broken;
+use crate::report::outlook::{NARROW, broken};
 use crate::report::table::{Cell, Table};
+use crate::report::validation::between;
 use crate::report::{Look, Tone, names};
-use crate::study::ScenarioResult;
+use crate::study::interval::Interval;
+use crate::study::{ScenarioResult, utilization};
 
 /// Results in tables. Where the model was made of traces its origins add the scenarios and the sources of demands. Where
 /// there is colour, it marks servers and threads that are (nearly) always busy. The method comes last, unless it did not converge.
@@ -29,7 +31,7 @@ pub fn text(model: &Model, results: &Results, origins: Option<&Origins>, look: i
     if let Some(origins) = origins {
         section(&scenarios(model, results, origins));
     }
-    section(&processors(model, results));
+    section(&processors(model, results, origins));
     section(&tasks(model, results));
     section(&entries(model, results, origins));
     section(&activities(model, results));
@@ -150,13 +152,19 @@ fn scenarios(model: &Model, results: &Results, origins: &Origins) -> Table {
     table
 }
 
-fn processors(model: &Model, results: &Results) -> Table {
-    let mut table = Table::new(&["PROCESSOR", ">SERVERS", ">UTILIZATION (busy servers)"]);
+fn processors(model: &Model, results: &Results, origins: Option<&Origins>) -> Table {
+    let intervals = utilization::intervals(model, results, origins);
+    let is_wide = |(own, result): (&Option<Interval>, &ProcessorResult)| {
+        own.is_some_and(|own| own.high - own.low > 2.0 * NARROW * result.utilization)
+    };
+    let told = intervals.iter().zip(&results.processors).any(is_wide);
+    let headings = ["PROCESSOR", ">SERVERS", ">UTILIZATION (busy servers)", ">95 % INTERVAL"];
+    let mut table = Table::new(&headings[..if told { 4 } else { 3 }]);
     let sources: Vec<bool> = only_sources(model);
     for (number_of, (processor, result)) in model.processors.iter().zip(&results.processors).enumerate() {
         // The processors of customers are there because the language asks for one.
         if !(sources[number_of] && result.utilization == 0.0) {
-            table.row(vec![
+            let mut row = vec![
                 Cell::from(&*processor.name),
                 multiplicity(processor.multiplicity).into(),
                 busy(
@@ -164,7 +172,10 @@ fn processors(model: &Model, results: &Results) -> Table {
                     half_widths(results).map(|half| half.processors[number_of].utilization),
                     processor.multiplicity,
                 ),
-            ]);
+            ];
+            let range = |own: Interval| between(own, |busy| significant(busy, 3, -3..6));
+            row.extend(told.then(|| Cell::from(intervals[number_of].map(range).unwrap_or_default())));
+            table.row(row);
         }
     }
     table

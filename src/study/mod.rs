@@ -12,6 +12,7 @@
 //! - [`validation`] holds a model against traces of other loads, as [`at_load`] makes it; [`interval`] tells how far it may be off.
 //! - [`scenario`] gives what is predicted for scenarios, [`unlike`] holds that against what was traced and looks for the cause.
 //! - [`open_servers`] tells which answers hang on a number of servers that traces leave open.
+//! - [`utilization`] tells how far the busy part of processors may be from that of the system.
 //! - [`percentiles`] tells where predicted ones are unlike the traced ones.
 //! - [`comparison`] tells what differs between two models or two sets of results.
 //! - [`golden`] holds the text of a model against the accepted one.
@@ -39,6 +40,7 @@ pub mod search;
 pub mod services;
 pub mod sweep;
 pub mod unlike;
+pub mod utilization;
 pub mod validation;
 pub mod waterfall;
 

@@ -11,6 +11,7 @@ use crate::study::figure::{Figure, Measure, Quantity};
 use crate::study::interval::{Interval, figures_of, others, solutions};
 use crate::study::open_servers::open_servers;
 use crate::study::scenario::has_few_operations;
+use crate::study::utilization;
 
 /// The parts of all responses whose percentiles are given.
 const PARTS: [f64; 3] = [0.5, 0.95, 0.99];
@@ -64,7 +65,7 @@ pub struct FirstToSaturate {
     pub busy: f64,
     /// How many times the present load saturates it.
     pub factor: f64,
-    /// The interval of that, of a calibrated model.
+    /// The interval of that, of a calibrated model and where the loads are those that were observed.
     pub interval: Option<Interval>,
     /// Its servers, where more of them fit the traces as well: then another resource may saturate first.
     pub open: Option<OpenServers>,
@@ -91,6 +92,8 @@ pub struct Outlook {
     pub loads: Vec<LoadOutlook>,
     /// `None` where nothing has a limit.
     pub first: Option<FirstToSaturate>,
+    /// How many servers of each processor may be busy, where that can be told.
+    pub busy: Vec<Option<Interval>>,
 }
 
 /// What there is to know first of a model and its results. Percentiles of results that have none are simulated, on so many threads.
@@ -135,9 +138,20 @@ pub fn outlook(model: &Model, results: &Results, origins: Option<&Origins>, thre
     };
     let usual = Measure::usual(model, origins);
     let loads = usual.iter().filter(|measure| measure.quantity == Quantity::Response).map(of).collect();
-    let mut outlook = Outlook { loads, first: first_to_saturate(model, results, origins) };
+    let first = first_to_saturate(model, results, origins);
+    let mut outlook = Outlook { loads, first, busy: utilization::intervals(model, results, origins) };
+    if let Some(first) = &mut outlook.first {
+        first.interval = factors(first, &outlook.busy, results);
+    }
     intervals(&mut outlook, model, origins);
     outlook
+}
+
+/// How many times the present load saturates a processor, from how many of its servers may be busy.
+fn factors(first: &FirstToSaturate, busy: &[Option<Interval>], results: &Results) -> Option<Interval> {
+    let Resource::Processor(processor) = first.resource else { return None };
+    let (busy, now) = (busy[processor.index()]?, results.processors[processor.index()].utilization);
+    Some(Interval { low: first.factor * now / busy.high, high: first.factor * now / busy.low })
 }
 
 /// What models that fit as well as a calibrated one make of it.

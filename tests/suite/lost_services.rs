@@ -3,6 +3,7 @@
 use dyelog::lqn::{Model, Multiplicity};
 use dyelog::model::{Configuration, complete};
 use dyelog::solve::{LayeredOptions, layered};
+use dyelog::study::utilization;
 use dyelog::trace::{Operation, ReadOptions, ReadReport, TraceNames, read};
 
 use crate::law::reduced;
@@ -110,13 +111,63 @@ fn messages_whose_work_was_not_recorded_make_their_load() {
 /// A consumer that samples its traces by itself works on as many messages as were sent: those whose senders were not sampled stand for those of the senders that were.
 #[test]
 fn consumers_that_are_sampled_by_themselves_count_once() {
-    let busy_mail = |text: &str| {
+    let of = |text: &str| {
         let sub = reduced("mail.jsonl", text.as_bytes());
-        busy(&complete(&sub, &Configuration::default()).expect("there is something to model").0, "mail")
+        let (model, _, origins) = complete(&sub, &Configuration::default()).expect("there is something to model");
+        (origins.scenarios.len(), busy(&model, "front"), busy(&model, "mail"))
     };
-    let whole = busy_mail(&messages(800, |_| true, |_| true));
-    let half = busy_mail(&messages(800, |number| number % 2 == 0, |number| number / 2 % 2 == 0));
-    assert!((half / whole - 0.5).abs() < 0.02, "{half} of {whole}");
+    let whole = of(&messages(800, |_| true, |_| true));
+    let half = messages(800, |number| number % 2 == 0, |number| number / 2 % 2 == 0);
+    let part = of(&half);
+    assert_eq!(part.0, 1, "work on messages is no load of its own");
+    for (part, whole) in [(part.1, whole.1), (part.2, whole.2)] {
+        assert!((part / whole - 0.5).abs() < 0.02, "{part} of {whole}");
+    }
+    let notes: Vec<String> = report(&half).findings.into_iter().flat_map(|own| own.notes).collect();
+    assert!(notes.iter().any(|note| note.contains("traces were sampled one by one")), "{notes:?}");
+}
+
+/// Of a server that waits for somebody the span is lost, with that of its call: how much of its time was work is told by those whose spans are left.
+#[test]
+fn what_lost_servers_waited_for_is_no_work_of_theirs() {
+    let of = |is_lost: fn(u64) -> bool| {
+        let text: String = (0..600).fold(String::new(), |text, number| {
+            let longer = 100 * (number % 13);
+            let rows: [Row; 4] = [
+                ("front", 1, 0, 2, 0, 12_000 + longer, "go"),
+                ("front", 2, 1, 3, 1000, 11_000 + longer, "next"),
+                ("back", 3, 2, 2, 1500, 10_500 + longer, "next"),
+                ("back", 4, 3, 3, 2500, 9500 + longer * (number % 2), "GET far"),
+            ];
+            let left = if is_lost(number) { &rows[..2] } else { &rows[..] };
+            text + &spans_at(number + 1, 20_000 * number, left, "")
+        });
+        let sub = reduced("t.jsonl", text.as_bytes());
+        busy(&complete(&sub, &Configuration::default()).expect("there is something to model").0, "back")
+    };
+    let (whole, part) = (of(|_| false), of(|number| number % 3 == 1));
+    assert!((part / whole - 1.0).abs() < 0.05, "{part} for {whole}");
+}
+
+/// Where spans were lost, services record none, or operations are few, how busy a processor is has an interval that holds the truth.
+#[test]
+fn what_is_not_known_of_utilisation_is_told() {
+    let intervals = |text: &str| {
+        let sub = reduced("t.jsonl", text.as_bytes());
+        let (model, _, origins) = complete(&sub, &Configuration::default()).expect("there is something to model");
+        let results = layered(&model, &LayeredOptions::default()).expect("it can be solved");
+        let found = utilization::intervals(&model, &results, Some(&origins));
+        let of = |name: &str| found[model.processor_named(name).expect("it is there").index()].expect("it is told");
+        (of("mail"), of("store"), of("front"))
+    };
+    let (mail, store, front) = intervals(&messages(600, |_| true, |_| true));
+    // Arrivals at equal times vary less than arrivals at random do, which is what is reckoned with.
+    assert!(mail.low > 0.06 && mail.high < 0.09, "{mail:?}");
+    assert!(store.low < 0.08 && store.high > 0.08, "{store:?}");
+    let (less_mail, ..) = intervals(&messages(600, |_| true, |number| number % 3 != 1));
+    assert!(less_mail.low < 0.67 * mail.high && less_mail.high > mail.low, "{less_mail:?}");
+    let (.., fewer) = intervals(&messages(60, |_| true, |_| true));
+    assert!(fewer.high - fewer.low > 2.0 * (front.high - front.low), "{fewer:?} {front:?}");
 }
 
 #[test]

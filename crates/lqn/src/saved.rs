@@ -89,6 +89,8 @@ struct ScenarioShape {
     #[serde(skip_serializing_if = "is_zero", default)]
     unlinked: u64,
     #[serde(skip_serializing_if = "is_zero", default)]
+    apart: u64,
+    #[serde(skip_serializing_if = "is_zero", default)]
     mended: u64,
     #[serde(skip_serializing_if = "is_zero", default)]
     failures: u64,
@@ -143,6 +145,8 @@ struct NumbersShape {
 struct SampledShape {
     operations: u64,
     thousandths: u64,
+    #[serde(skip_serializing_if = "is_zero", default)]
+    squares: u64,
 }
 
 /// Traces that tell no date.
@@ -192,6 +196,14 @@ struct EntryShape {
     pairs: Vec<PairShape>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     stays: Option<StaysShape>,
+    #[serde(skip_serializing_if = "is_zero", default)]
+    inferred: u64,
+    #[serde(skip_serializing_if = "is_zero", default)]
+    inferred_requests: u64,
+    #[serde(skip_serializing_if = "is_zero", default)]
+    undated: u64,
+    #[serde(skip_serializing_if = "is_zero", default)]
+    silent: u64,
     #[serde(skip_serializing_if = "is_zero", default)]
     failures: u64,
     #[serde(skip_serializing_if = "is_zero", default)]

@@ -13,6 +13,9 @@ pub const MOST: usize = 8192;
 /// The logarithm of a period's length in nanoseconds, to the base of two: 8.6 s.
 const PERIOD: u32 = 33;
 
+/// In the place of a part's number: nobody recorded when that was.
+pub const UNDATED: u32 = u32::MAX;
+
 /// A stretch of an invocation's own work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stay {
@@ -20,7 +23,7 @@ pub struct Stay {
     pub start: i64,
     /// Its length, nanoseconds.
     pub length: u64,
-    /// The how-manieth of the invocation it is, from 0.
+    /// The how-manieth of the invocation it is, from 0; [`UNDATED`] of one that stands for work of which nobody recorded when it was done.
     pub part: u32,
     /// What tells the instance that did the work from others of its task; 0 where nothing does.
     pub site: u32,

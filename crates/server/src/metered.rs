@@ -55,9 +55,7 @@ impl Metered {
         let Some(weight) = self.weight(submodel) else { return };
         for total in submodel.scenarios.values_mut().filter(|total| unknown(total)) {
             let rest = total.operations - total.sampled.operations;
-            total.sampled.operations = total.operations;
-            let thousandths = (rest as f64 * weight * 1000.0).round() as u64;
-            total.sampled.thousandths = total.sampled.thousandths.saturating_add(thousandths);
+            total.sampled.add_alike(rest, weight);
         }
     }
 

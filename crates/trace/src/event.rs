@@ -245,6 +245,22 @@ pub struct SpanItem {
     pub retry: bool,
     /// How many spans beside it were lost and inferred from it: its parent, the server of a call, a call that it must have made.
     pub lost_beside: u32,
+    /// How the visit is known that begins here.
+    pub evidence: VisitEvidence,
+}
+
+/// How a visit is known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum VisitEvidence {
+    /// By what was recorded of it, or of a peer that records no spans, by the call to it.
+    #[default]
+    Recorded,
+    /// By calls to it and from it: it has no span.
+    Silent,
+    /// Its span was lost: by its call, and by what is left of the calls that it made. Which of its time was work, calls like it tell.
+    Inferred,
+    /// Nothing was recorded of it: another one was put in its place.
+    Copied,
 }
 
 /// An instance of a service, and where it runs.
@@ -270,13 +286,15 @@ pub enum Extent {
     Headless,
     /// A further part of an operation whose first event was lost: another one is [`Extent::Headless`].
     Piece,
-    /// What follows a message whose sender was not recorded.
+    /// What follows a message whose sender was not recorded, though others of its trace were.
     Unlinked,
+    /// What follows a message of whose sender's trace nothing was recorded, as where each trace is sampled by itself.
+    Apart,
 }
 
 impl Extent {
     /// All there are.
-    pub const ALL: [Self; 5] = [Self::Whole, Self::Rest, Self::Headless, Self::Piece, Self::Unlinked];
+    pub const ALL: [Self; 6] = [Self::Whole, Self::Rest, Self::Headless, Self::Piece, Self::Unlinked, Self::Apart];
 }
 
 /// One execution of a scenario.

@@ -61,7 +61,7 @@ pub mod protobuf {
 pub use calls::{SpanCalls, SpanOperations, operations_of};
 pub use cpu::CpuProfile;
 pub use critical::Children;
-pub use event::{Event, Extent, Kind, Operation, Origins, Replica, SpanItem, Task, TaskId, TraceNames};
+pub use event::{Event, Extent, Kind, Operation, Origins, Replica, SpanItem, Task, TaskId, TraceNames, VisitEvidence};
 pub use failures::FailureCounts;
 pub use format::Format;
 pub use named::NodeName;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::lqn::stays::UNDATED;
 use crate::lqn::submodel::{EntryIndex, EntryTotal, RequestKind, SubModel};
 use crate::model::parts::Customer;
 
@@ -49,7 +50,7 @@ fn add_calls(entry: &EntryTotal, times: f64, calls: &mut BTreeMap<EntryIndex, f6
 /// The least own time of an invocation, where its stays are known: the shortest of each of its parts, by how often there is one.
 fn least_own(entry: &EntryTotal) -> Option<f64> {
     let mut parts: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
-    for stay in entry.stays.kept() {
+    for stay in entry.stays.kept().into_iter().filter(|stay| stay.part != UNDATED) {
         let part = parts.entry(stay.part).or_insert((u64::MAX, 0));
         *part = (part.0.min(stay.length), part.1 + 1);
     }

@@ -17,7 +17,7 @@ const BEYOND: f64 = 2.0;
 
 /// The part by which an entry's demand may be off, where this part of spans was lost: were nothing put right, the time of all lost calls would be work. Of few calls more may
 /// be lost by chance (95 %).
-fn doubt(entry: &EntryTotal, lost: f64) -> Option<f64> {
+pub fn doubt(entry: &EntryTotal, lost: f64) -> Option<f64> {
     let own = entry.own_time() / entry.invocations.max(1) as f64;
     let waited = entry.response.mean()? - own;
     let lost = lost + NORMAL * (lost / entry.invocations.max(1) as f64).sqrt();

@@ -67,6 +67,7 @@ const MOST_CUSTOMERS: u32 = 50;
 
 pub use discipline::Discipline;
 pub use joint::{Form, Joint, LoadTraces};
+pub use observed::by_callers;
 pub use waits::is_recorded;
 
 /// What was found of hosts, and of the time of entries.
@@ -82,6 +83,8 @@ pub struct Traced {
     hosts: BTreeMap<String, Host>,
     /// By number of the entry in the sub-model.
     own: BTreeMap<EntryIndex, OwnTime>,
+    /// The least and the most work that other numbers of servers make of it, which fit as well, as parts of what was found.
+    work: BTreeMap<EntryIndex, (f64, f64)>,
 }
 
 /// The servers of a host.
@@ -154,33 +157,48 @@ impl Traced {
                 continue;
             }
             let stations = occupancy.stations as f64;
-            let observed = observed.at(parts, &entries);
             let seen: f64 = entries.iter().map(|index| observed.present(parts, *index)).sum();
+            let observed = observed.at(parts, &entries);
+            let probability = observed.probability;
             let busy = configuration.measured.get(&name).copied();
             let discipline = Discipline::given(scheduling_given(configuration, &name));
             let is_recorded = waits::is_recorded(parts, &entries);
             let known = Known { servers: given, discipline, busy, is_recorded };
-            let fit = fitted(&occupancy, observed.probability, seen, known);
-            let there = seen / observed.probability;
+            let fit = fitted(&occupancy, probability, seen, known);
+            let there = seen / probability;
             if fit.is_delay {
                 traced.hosts.insert(name, Host::delay(&fit, &occupancy, there));
                 continue;
             }
             let load = match busy {
-                Some(busy) => Load::measured(&fit, stations, there, observed.probability < 1.0, busy),
-                None => Load::of(&fit, stations, there, observed.probability < 1.0),
+                Some(busy) => Load::measured(&fit, stations, there, probability < 1.0, busy),
+                None => Load::of(&fit, stations, there, probability < 1.0),
             };
+            let busy_with =
+                |(servers, imputed): &(u32, f64)| Load::traced(*servers, *imputed, stations, there, probability < 1.0);
+            let work = if busy.is_some() {
+                (1.0, 1.0)
+            } else {
+                let all = fit.fitting.iter().map(busy_with);
+                // Of what was sampled all may be work: few were seen together.
+                let all = all.chain((probability < 1.0).then_some(there));
+                all.fold((1.0, 1.0), |(least, most): (f64, f64), busy| {
+                    let part = busy / load.busy.max(f64::MIN_POSITIVE);
+                    (least.min(part), most.max(part))
+                })
+            };
+            traced.work.extend(entries.iter().map(|index| (*index, work)));
             for (place, &index) in entries.iter().enumerate() {
                 // What was measured is shared out by how long invocations were there, as equal sharing has it.
                 let is_shared = busy.is_some() && fit.discipline == Discipline::Sharing;
                 let part = if is_shared { fit.imputed.all } else { fit.imputed.processor[place] };
                 // Of those that were not traced nobody knows how they made others wait.
-                let spread = if observed.probability < 1.0 { 1.0 } else { fit.imputed.spread[place] };
+                let spread = if probability < 1.0 { 1.0 } else { fit.imputed.spread[place] };
                 traced.own.insert(index, OwnTime { spread, ..load.own_time(part, fit.discipline) });
             }
             let beyond = load.beyond();
             traced.beyond += beyond.max(0.0) / observed.there;
-            if beyond > most_beyond && observed.probability >= 1.0 {
+            if beyond > most_beyond && probability >= 1.0 {
                 most_beyond = beyond;
                 let fitting = || customers::fitting(fit.servers, load.busy, load.there, MOST_CUSTOMERS);
                 traced.customers = (occupancy.stations == 1 && !occupancy.meets_all()).then(fitting);
@@ -242,6 +260,11 @@ impl Traced {
     /// What the own time of an entry is.
     pub fn own(&self, entry: EntryIndex) -> OwnTime {
         self.own.get(&entry).copied().unwrap_or(OwnTime::WHOLE)
+    }
+
+    /// The least and the most work that an entry may have by numbers of servers that fit, as parts of what the number taken makes of it.
+    pub fn work_range(&self, entry: EntryIndex) -> (f64, f64) {
+        self.work.get(&entry).copied().unwrap_or((1.0, 1.0))
     }
 
     /// The hosts whose servers were found or given, by the name of the processor.
@@ -454,11 +477,14 @@ struct Load {
 
 impl Load {
     fn of(fit: &Fit, stations: f64, there: f64, is_sampled: bool) -> Self {
-        let servers = f64::from(fit.servers);
-        let imputed = there * fit.imputed.all;
-        // Whom others met that were not traced nobody saw: no more than would respond as was traced.
-        let busy = if is_sampled { imputed.min(stations * offered(servers, there / stations)) } else { imputed };
-        Self::busy(stations, there, busy, imputed, fit)
+        let busy = Self::traced(fit.servers, fit.imputed.all, stations, there, is_sampled);
+        Self::busy(stations, there, busy, there * fit.imputed.all, fit)
+    }
+
+    /// How many servers are busy by what was imputed with that number of them. Whom others met that were not traced nobody saw: no more than would respond as was traced.
+    fn traced(servers: u32, imputed: f64, stations: f64, there: f64, is_sampled: bool) -> f64 {
+        let imputed = there * imputed;
+        if is_sampled { imputed.min(stations * offered(f64::from(servers), there / stations)) } else { imputed }
     }
 
     /// What was measured. Where all operations were traced, what is more than they can have been is load that was not traced.
@@ -528,9 +554,10 @@ impl Evidence {
         let off = measured
             .map_or(0.0, |busy| unlike(seen / probability * imputed.all, busy.cores(f64::from(servers) * stations)));
         let early = (imputed.early / EARLY).min(MOST_ERRORS);
+        let is_whole = probability >= 1.0 && occupancy.is_dated();
         let in_order = match discipline {
             // New work that goes first leaves early even more often than equal sharing lets it.
-            Discipline::Sharing | Discipline::Multilevel(_) if probability >= 1.0 => {
+            Discipline::Sharing | Discipline::Multilevel(_) if is_whole => {
                 occupancy.order(&share, servers).lacks(IN_ORDER).min(MOST_ERRORS)
             }
             _ => 0.0,
@@ -539,7 +566,7 @@ impl Evidence {
         let dependence = imputed.dependence.abs().max(uneven);
         let tolerated = (imputed.dependence / tolerance).abs().max(uneven);
         // What was sampled shows too little of whom a stay met.
-        let unslowed = if probability >= 1.0 { imputed.unslowed.min(MOST_ERRORS) } else { 0.0 };
+        let unslowed = if is_whole { imputed.unslowed.min(MOST_ERRORS) } else { 0.0 };
         Self { imputed, discipline, dependence, tolerated, off, early, in_order, unslowed }
     }
 
@@ -572,7 +599,7 @@ impl Evidence {
 /// Orders of service in which so many servers may have worked, without those of levels. What was not traced nobody saw come and go: then only
 /// shares are known.
 fn disciplines(occupancy: &Occupancy, probability: f64, given: Option<Discipline>, servers: u32) -> Vec<Discipline> {
-    if probability < 1.0 || servers as usize >= occupancy.most {
+    if probability < 1.0 || !occupancy.is_dated() || servers as usize >= occupancy.most {
         return vec![Discipline::Sharing];
     }
     given.map_or_else(|| Discipline::TELLING.to_vec(), |given| vec![given])
@@ -580,7 +607,8 @@ fn disciplines(occupancy: &Occupancy, probability: f64, given: Option<Discipline
 
 /// Orders of service with levels in which so many servers may have worked.
 fn levels(occupancy: &Occupancy, probability: f64, given: Option<Discipline>, servers: u32) -> Vec<Discipline> {
-    if probability < 1.0 || servers as usize >= occupancy.most || given.is_some() {
+    let is_whole = probability >= 1.0 && occupancy.is_dated();
+    if !is_whole || servers as usize >= occupancy.most || given.is_some() {
         return Vec::new();
     }
     Discipline::levels(occupancy.mean_stay()).collect()
@@ -594,6 +622,8 @@ struct Fit {
     discipline: Discipline,
     range: (u32, Option<u32>),
     imputed: Imputed,
+    /// Numbers of servers that fit, and the part of the time that is work with each.
+    fitting: Vec<(u32, f64)>,
 }
 
 /// What is known of servers beside what stays tell.
@@ -628,18 +658,17 @@ fn fitted(occupancy: &Occupancy, probability: f64, seen: f64, known: Known) -> F
         let servers = (servers / occupancy.stations as u32).max(1);
         let best = best_of(servers, telling(servers));
         let range = (servers, Some(servers));
-        return Fit { servers, is_delay: false, discipline: best.discipline, range, imputed: best.imputed };
+        let (discipline, imputed) = (best.discipline, best.imputed);
+        return Fit { servers, is_delay: false, discipline, range, imputed, fitting: Vec::new() };
     }
     let seen_each = seen / occupancy.stations as f64;
     let most = if probability < 1.0 { (seen_each / probability * 4.0).ceil() as usize + 4 } else { occupancy.most };
     let mut best: Option<(f64, u32, Vec<Evidence>)> = None;
-    let mut fit: Vec<u32> = Vec::new();
+    let mut fit: Vec<(u32, f64)> = Vec::new();
     let tried = candidates(most.max(occupancy.most));
     for &servers in &tried {
         let evidence = telling(servers);
-        if evidence.iter().any(Evidence::fits) {
-            fit.push(servers);
-        }
+        fit.extend(evidence.iter().filter(|own| own.fits()).map(|own| (servers, own.imputed.all)));
         let least = evidence.iter().map(Evidence::unlikelihood).fold(f64::INFINITY, f64::min);
         let mut score = least + unlikelihood(servers);
         if probability >= 1.0 {
@@ -650,7 +679,7 @@ fn fitted(occupancy: &Occupancy, probability: f64, seen: f64, known: Known) -> F
         }
     }
     let (score, servers, evidence) = best.expect("one server is always tried");
-    let least = fit.first().copied();
+    let least = fit.first().map(|(servers, _)| *servers);
     // What was sampled shows too little of who was there together.
     if probability >= 1.0
         && known.is_nothing()
@@ -660,15 +689,16 @@ fn fitted(occupancy: &Occupancy, probability: f64, seen: f64, known: Known) -> F
         let whole = of(servers, Discipline::Sharing);
         if whole.fits_within(waits::FITS) && whole.unlikelihood() + unlikely < score {
             let range = (least.map_or(servers, |least| servers.min(least)), None);
-            return Fit { servers, is_delay: true, discipline: Discipline::Sharing, range, imputed: whole.imputed };
+            let (discipline, imputed) = (Discipline::Sharing, whole.imputed);
+            return Fit { servers, is_delay: true, discipline, range, imputed, fitting: Vec::new() };
         }
     }
     let best = best_of(servers, evidence);
     let least = least.map_or(servers, |least| servers.min(least));
     let last = tried.last().copied().unwrap_or(1);
-    let most = fit.last().map_or(servers, |most| servers.max(*most));
+    let most = fit.last().map_or(servers, |(most, _)| servers.max(*most));
     let range = (least, (most < last).then_some(most));
-    Fit { servers, is_delay: false, discipline: best.discipline, range, imputed: best.imputed }
+    Fit { servers, is_delay: false, discipline: best.discipline, range, imputed: best.imputed, fitting: fit }
 }
 
 /// The order of service that fits best.

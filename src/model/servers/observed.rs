@@ -41,7 +41,7 @@ impl Observed {
             let operations = parts.customers.iter().map(|customer| customer.scenario_total.operations as f64);
             let stood = parts.customers.iter().map(|own| own.scenario_total.operations as f64 * sampled(own));
             let probability = operations.sum::<f64>() / stood.sum::<f64>();
-            (responses(|response, weight| response * weight) / seconds, probability, weights(parts, sampled))
+            (responses(|response, weight| response * weight) / seconds, probability, by_callers(parts, sampled))
         };
         Some(Self { probability, seconds, there: there.max(f64::MIN_POSITIVE), weights })
     }
@@ -70,8 +70,8 @@ impl Observed {
 /// Numbers of operations that stand for one differ by less, as a part, where one sampler kept them.
 const ALIKE: f64 = 1e-6;
 
-/// For how many an invocation of each entry stands: the mean of those who call it, by how often they do. Those in circles are left out.
-fn weights(parts: &Parts<'_>, sampled: impl Fn(&Customer) -> f64) -> BTreeMap<EntryIndex, f64> {
+/// A figure of customers for each entry: the mean of those who call it, by how often they do. Entries in circles are left out.
+pub fn by_callers(parts: &Parts<'_>, of: impl Fn(&Customer) -> f64) -> BTreeMap<EntryIndex, f64> {
     let mut callers: BTreeMap<EntryIndex, usize> = BTreeMap::new();
     for (to, _) in parts.entries.iter().flat_map(|entry| calls(parts.sub.entry(*entry))) {
         *callers.entry(to).or_default() += 1;
@@ -82,7 +82,7 @@ fn weights(parts: &Parts<'_>, sampled: impl Fn(&Customer) -> f64) -> BTreeMap<En
         (*seen, *stood) = (*seen + count as f64, *stood + count as f64 * weight);
     };
     for customer in &parts.customers {
-        calls(&customer.total).for_each(|(to, count)| add(&mut sums, to, count, sampled(customer)));
+        calls(&customer.total).for_each(|(to, count)| add(&mut sums, to, count, of(customer)));
     }
     let mut weights = BTreeMap::new();
     let mut open: Vec<EntryIndex> =

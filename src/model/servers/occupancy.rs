@@ -3,12 +3,15 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use crate::lqn::stays::{Rank, Stay, Stays};
+use crate::lqn::stays::{Rank, Stay, Stays, UNDATED};
 use crate::model::servers::discipline::{Discipline, Station};
 use crate::model::servers::sampled::Share;
 
 /// Parts of an invocation that are told apart at most.
 const PARTS: u32 = 16;
+
+/// Where no more than this part of an entry's stays was not recorded, the others tell of its order of service: (5, 100).
+const FEW: (usize, usize) = (5, 100);
 
 /// The fewest stays of one kind from which their spread is estimated.
 const ENOUGH: usize = 8;
@@ -30,6 +33,8 @@ struct Seen {
     kind: usize,
     /// The station that it is at.
     station: usize,
+    /// Whether it was recorded; else it stands for one that was there at about that time, and shows others, and nothing of itself.
+    dated: bool,
 }
 
 /// Stays at a host within stretches of time of which none is missing.
@@ -44,6 +49,8 @@ pub struct Occupancy {
     pub stations: usize,
     /// The most that were at one station together.
     pub most: usize,
+    /// How many stays were recorded.
+    dated: usize,
 }
 
 /// What stays come to with a certain number of servers.
@@ -105,13 +112,18 @@ impl Occupancy {
         let mut kinds = 0;
         for (entry, stays) in entries.iter().enumerate() {
             let within = |stay: &Stay| stay.start < stay.end() && before.is_none_or(|before| stay.rank() < before);
-            let kept = stays.kept();
+            let mut kept = stays.kept();
+            let undated = kept.iter().filter(|stay| stay.part == UNDATED).count();
+            if undated * FEW.1 <= kept.len() * FEW.0 {
+                kept.retain(|stay| stay.part != UNDATED);
+            }
             let of = |stay: Stay| Seen {
                 start: stay.start,
                 end: stay.end(),
                 entry,
                 kind: kinds + stay.part.min(PARTS - 1) as usize,
                 station: copies.get(&stay.site).copied().unwrap_or(0),
+                dated: stay.part != UNDATED,
             };
             seen.extend(kept.into_iter().filter(within).map(of));
             kinds += PARTS as usize;
@@ -126,12 +138,23 @@ impl Occupancy {
             *there = if *begins { *there + 1 } else { *there - 1 };
             most = most.max(*there);
         }
-        Self { seen, edges, kinds, entries: entries.len(), stations, most }
+        let dated = seen.iter().filter(|stay| stay.dated).count();
+        Self { seen, edges, kinds, entries: entries.len(), stations, most, dated }
     }
 
-    /// How many stays there are.
+    /// How many stays were recorded.
     pub fn stays(&self) -> usize {
-        self.seen.len()
+        self.dated
+    }
+
+    /// Whether all of them were.
+    pub fn is_dated(&self) -> bool {
+        self.dated == self.seen.len()
+    }
+
+    /// Stays that were recorded, with a value of each.
+    fn recorded<'v, V: Copy>(&'v self, of: &'v [V]) -> impl Iterator<Item = (&'v Seen, V)> {
+        self.seen.iter().zip(of.iter().copied()).filter(|(stay, _)| stay.dated)
     }
 
     /// Whether arrivals find as many on average as are there on average, as open arrivals do: to within three standard errors.
@@ -217,7 +240,7 @@ impl Occupancy {
             }
         }
         let (mut own, mut processor) = (vec![0.0; self.entries], vec![0.0; self.entries]);
-        for (stay, had) in self.seen.iter().zip(&had) {
+        for (stay, had) in self.recorded(&had) {
             own[stay.entry] += stay.start.abs_diff(stay.end) as f64;
             processor[stay.entry] += had;
         }
@@ -227,10 +250,10 @@ impl Occupancy {
         let early = early as f64 / self.seen.len().max(1) as f64;
         let spread = self.spread(&had, &processor);
         let mut times = (0.0, 0.0);
-        for had in &had {
+        for (_, had) in self.recorded(&had) {
             times = (times.0 + had, times.1 + had * had);
         }
-        let cv2 = if times.0 > 0.0 { (had.len() as f64 * times.1 / (times.0 * times.0) - 1.0).max(0.0) } else { 1.0 };
+        let cv2 = if times.0 > 0.0 { (self.dated as f64 * times.1 / (times.0 * times.0) - 1.0).max(0.0) } else { 1.0 };
         let uneven = self.uneven(&found, &had);
         let found: Vec<f64> = found.into_iter().map(|found| found as f64).collect();
         let dependence = self.dependence(&found, &had);
@@ -307,14 +330,14 @@ impl Occupancy {
     /// What queueing adds to how much stays vary: by entry, the squared coefficient of variation of the time with a processor over that of the whole stay, of stays of one kind.
     fn spread(&self, had: &[f64], processor: &[f64]) -> Vec<f64> {
         let mut sums = vec![(0.0, 0.0, 0.0); self.kinds];
-        for (stay, had) in self.seen.iter().zip(had) {
+        for (stay, had) in self.recorded(had) {
             let (count, whole, own) = &mut sums[stay.kind];
             *count += 1.0;
             *whole += stay.start.abs_diff(stay.end) as f64;
             *own += had;
         }
         let mut variances = vec![(0.0, 0.0); self.entries];
-        for (stay, had) in self.seen.iter().zip(had) {
+        for (stay, had) in self.recorded(had) {
             let (count, whole, own) = sums[stay.kind];
             let of_entry = &mut variances[stay.entry];
             of_entry.0 += (stay.start.abs_diff(stay.end) as f64 - whole / count).powi(2);
@@ -337,7 +360,8 @@ impl Occupancy {
     /// number by number.
     fn uneven(&self, found: &[usize], had: &[f64]) -> f64 {
         let mut groups = vec![[Sums::default(); MANY + 1]; self.kinds];
-        for ((stay, &found), &had) in self.seen.iter().zip(found).zip(had) {
+        let values: Vec<(usize, f64)> = found.iter().copied().zip(had.iter().copied()).collect();
+        for (stay, (found, had)) in self.recorded(&values) {
             let own = &mut groups[stay.kind][found.min(MANY)];
             own.count += 1;
             own.had += had;
@@ -363,12 +387,13 @@ impl Occupancy {
     /// The correlation within kinds of what stays met and what they had, in standard errors.
     fn dependence(&self, found: &[f64], had: &[f64]) -> f64 {
         let mut sums = vec![Sums::default(); self.kinds];
-        for ((stay, &found), &had) in self.seen.iter().zip(found).zip(had) {
+        let values: Vec<(f64, f64)> = found.iter().copied().zip(had.iter().copied()).collect();
+        for (stay, (found, had)) in self.recorded(&values) {
             sums[stay.kind].count += 1;
             sums[stay.kind].found += found;
             sums[stay.kind].had += had;
         }
-        for ((stay, &found), &had) in self.seen.iter().zip(found).zip(had) {
+        for (stay, (found, had)) in self.recorded(&values) {
             let own = &mut sums[stay.kind];
             let count = own.count as f64;
             let (found, had) = (found - own.found / count, had - own.had / count);

@@ -148,12 +148,14 @@ impl Reader<'_> {
             let fragments = self.count(shape.fragments, operations, &item);
             let [headless, pieces, unlinked] =
                 [shape.headless, shape.pieces, shape.unlinked].map(|count| self.count(count, fragments, &item));
+            let apart = self.count(shape.apart, unlinked, &item);
             let failures = self.count(shape.failures, operations, &item);
             let chosen = self.count(shape.chosen, operations, &item);
             let mended = self.count(shape.mended, MOST, &item);
             let sampled = shape.sampled.as_ref().map(|own| Sampled {
                 operations: self.count(own.operations, operations, &item),
                 thousandths: self.count(own.thousandths, MOST, &item),
+                squares: own.squares,
                 counted: 0,
             });
             let response = self.moments(&shape.response, &item);
@@ -169,7 +171,7 @@ impl Reader<'_> {
                 [&shape.ids, &shape.told_ids].map(|ids| ids.as_ref().map(|own| self.ids(own, operations, &item)));
             let total = sub.scenarios.entry(name).or_default();
             (total.ids, total.told_ids) = (ids.unwrap_or_default(), told_ids.unwrap_or_default());
-            (total.pieces, total.unlinked, total.mended) = (pieces, unlinked, mended);
+            (total.pieces, total.unlinked, total.apart, total.mended) = (pieces, unlinked, apart, mended);
             total.undated = undated.unwrap_or_default();
             (total.operations, total.fragments, total.headless) = (operations, fragments, headless);
             (total.failures, total.chosen) = (failures, chosen);
@@ -254,6 +256,9 @@ impl Reader<'_> {
         entry.invocations = self.count(shape.invocations, MOST, &item);
         entry.moved_waits = self.count(shape.moved_waits, MOST, &item);
         entry.untimed_delays = self.count(shape.untimed_delays, MOST, &item);
+        [entry.inferred, entry.undated, entry.silent] =
+            [shape.inferred, shape.undated, shape.silent].map(|count| self.count(count, entry.invocations, &item));
+        entry.inferred_requests = self.count(shape.inferred_requests, MOST, &item);
         entry.failures = self.count(shape.failures, MOST, &item);
         entry.retries = self.count(shape.retries, MOST, &item);
         if shape.witnesses.len() > WITNESSES {

@@ -224,6 +224,14 @@ pub struct EntryTotal {
     pub stays: Stays,
     /// How many of its invocations were taken from an entry of another type that was outvoted. Completion counts them.
     pub outvoted: u64,
+    /// Of how many of its invocations the span was lost: no own time of theirs is known.
+    pub inferred: u64,
+    /// How many requests are left of those that these made.
+    pub inferred_requests: u64,
+    /// Of how many nobody recorded when they worked.
+    pub undated: u64,
+    /// How many of its invocations its service recorded nothing of.
+    pub silent: u64,
     /// How many of its invocations failed, as far as traces tell.
     pub failures: u64,
     /// How many of its invocations were asked for once more, after one that failed.
@@ -242,6 +250,10 @@ impl EntryTotal {
     pub fn take_in(&mut self, other: &Self) {
         self.invocations += other.invocations;
         self.outvoted += other.outvoted;
+        self.inferred += other.inferred;
+        self.inferred_requests += other.inferred_requests;
+        self.undated += other.undated;
+        self.silent += other.silent;
         self.failures += other.failures;
         self.retries += other.retries;
         self.response.merge(&other.response);
@@ -276,6 +288,10 @@ impl EntryTotal {
         self.responses.merge(&other.responses);
         self.stays.merge(&other.stays);
         self.outvoted += other.outvoted;
+        self.inferred += other.inferred;
+        self.inferred_requests += other.inferred_requests;
+        self.undated += other.undated;
+        self.silent += other.silent;
         self.failures += other.failures;
         self.retries += other.retries;
         for (label, call) in &other.calls {

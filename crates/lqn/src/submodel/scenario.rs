@@ -38,6 +38,8 @@ pub struct ScenarioTotal {
     pub pieces: u64,
     /// How many of the fragments work on messages whose senders were not recorded.
     pub unlinked: u64,
+    /// Of how many of these nothing was recorded of the sender's trace.
+    pub apart: u64,
     /// How many spans of all were lost and inferred from others.
     pub mended: u64,
     /// How many operations more there were whose first span was lost. Completion counts them.
@@ -97,6 +99,7 @@ impl ScenarioTotal {
         self.headless += other.headless;
         self.pieces += other.pieces;
         self.unlinked += other.unlinked;
+        self.apart += other.apart;
         self.mended = self.mended.saturating_add(other.mended);
         self.beheaded += other.beheaded;
         self.failures += other.failures;
@@ -124,6 +127,8 @@ pub struct Sampled {
     pub operations: u64,
     /// Of how many these stand, in thousandths.
     pub thousandths: u64,
+    /// The sum of the squares of how many each stands for, in thousandths; 0 of sub-models that were saved without it.
+    pub squares: u64,
     /// As many arrivals tell the rate as well as counted requests do; 0 where none were counted. It is not saved: a model is completed with its counters.
     pub counted: u64,
 }
@@ -162,8 +167,24 @@ impl Settled {
 impl Sampled {
     /// Takes in an operation that stands for so many.
     pub fn add(&mut self, weight: f64) {
-        self.operations += 1;
-        self.thousandths = self.thousandths.saturating_add((weight * 1000.0).round() as u64);
+        self.add_alike(1, weight);
+    }
+
+    /// Takes in operations that stand for so many each.
+    pub fn add_alike(&mut self, operations: u64, weight: f64) {
+        let thousandths = |weight: f64| (operations as f64 * weight * 1000.0).round() as u64;
+        self.operations = self.operations.saturating_add(operations);
+        self.thousandths = self.thousandths.saturating_add(thousandths(weight));
+        self.squares = self.squares.saturating_add(thousandths(weight * weight));
+    }
+
+    /// As how many operations that stand for equally many these tell a rate.
+    pub fn effective(&self) -> f64 {
+        if self.squares == 0 {
+            return self.operations as f64;
+        }
+        let sum = self.thousandths as f64 / 1000.0;
+        (sum * sum / (self.squares as f64 / 1000.0)).min(self.operations as f64)
     }
 
     /// How many operations one stands for on the mean, of those that record it; `None` where none does.
@@ -174,6 +195,7 @@ impl Sampled {
     fn merge(&mut self, other: &Self) {
         self.operations = self.operations.saturating_add(other.operations);
         self.thousandths = self.thousandths.saturating_add(other.thousandths);
+        self.squares = self.squares.saturating_add(other.squares);
         self.counted = self.counted.saturating_add(other.counted);
     }
 }

@@ -79,6 +79,16 @@ impl Moments {
         self.squares = self.squares.saturating_add(other.squares);
     }
 
+    /// As many values, with the same mean and spread.
+    #[must_use]
+    pub fn extended(&self, count: u64) -> Self {
+        let scale = |sum: i128| {
+            let of = i128::from(self.count.max(1));
+            sum / of * i128::from(count) + sum % of * i128::from(count) / of
+        };
+        Self { count, sum: Seconds(scale(self.sum.0)), squares: scale(self.squares) }
+    }
+
     /// The mean, where there is any value.
     pub fn mean(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum.as_f64() / self.count as f64)

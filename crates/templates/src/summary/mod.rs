@@ -23,13 +23,13 @@ use crate::summary::groups::Groups;
 use crate::summary::tables::{Place, Tables};
 use crate::summary::timing::{Own, Timing, Visit, answered, is_measured, own_work, stretches};
 use crate::summary::witnesses::Cuts;
-use dyelog_lqn::stays::{Stay, Stays};
+use dyelog_lqn::stays::{Stay, Stays, UNDATED};
 pub use dyelog_lqn::submodel::EntryMerge;
 use dyelog_lqn::submodel::{
     Branch, EntryIndex, EntryKey, Interaction, Position, RequestKind, ScenarioTotal, SubModel, common_step,
 };
 use dyelog_trace::toeg::NONE;
-use dyelog_trace::{Extent, Kind, NodeId, Operation, Origins, Toeg, TraceNames};
+use dyelog_trace::{Extent, Kind, NodeId, Operation, Origins, Toeg, TraceNames, VisitEvidence};
 
 /// Folds operations of one reader into a sub-model.
 #[derive(Debug, Default)]
@@ -131,6 +131,16 @@ impl Summary {
         self.cuts.add_witness(&mut self.submodel, index, toeg, names, accepted_at);
         self.add_outcome(toeg, outcome, accepted_at, requests, found, index);
         let site = self.add_replica(toeg, names, accepted_at, index);
+        let evidence = outcomes::evidence(toeg, accepted_at);
+        let is_inferred = evidence == VisitEvidence::Inferred;
+        let entry = self.submodel.entry_mut(index);
+        entry.inferred += u64::from(is_inferred);
+        entry.inferred_requests += if is_inferred { requests.len() as u64 } else { 0 };
+        let is_silent = match evidence {
+            VisitEvidence::Recorded => outcomes::is_silent(toeg, names, accepted_at),
+            other => other == VisitEvidence::Silent,
+        };
+        entry.silent += u64::from(is_silent);
         let branches = branches.of_entry(number);
         let invocation = Invocation { toeg, outcome, entry: number as u32, nodes, requests, branches };
         let strands = !branches.is_empty() && (!is_measured(toeg) || are_strands(invocation));
@@ -160,6 +170,7 @@ impl Summary {
             }
             if timed
                 && !measured
+                && !is_inferred
                 && let Some(seconds) = exclusive(toeg, outcome, node)
             {
                 let phase = if flags & THEN_NEXT_PHASE != 0 { (phase + 1).min(3) } else { phase };
@@ -180,14 +191,23 @@ impl Summary {
         if timed && measured {
             let own = own_work(toeg, outcome, nodes);
             for &Own { phase, seconds, .. } in &own {
-                visits.at(Place::of_phase(phase)).works(seconds);
+                let visit = visits.at(Place::of_phase(phase));
+                // What of its time was a wait whose span was lost looks like work.
+                if !is_inferred {
+                    visit.works(seconds);
+                }
             }
             let keys = |other: EntryNumber| (found[other as usize], self.submodel.entry(found[other as usize]).key);
             let visit = Visit { toeg, outcome, entry: number as EntryNumber, nodes, requests, own: &own };
             timing.look(visit, &keys);
             timing.add_to(self.submodel.entry_mut(index));
             if let Some(begin) = toeg.operation().start {
-                add_stays(&mut self.submodel.entry_mut(index).stays, begin, &own, site);
+                let asynchronous = outcome.entries[number].interaction == Interaction::Asynchronous;
+                let entry = self.submodel.entry_mut(index);
+                // Only the client of a call tells when its server worked.
+                let is_dated = evidence != VisitEvidence::Copied && !(is_inferred && asynchronous);
+                entry.undated += u64::from(!is_dated);
+                add_stays(&mut entry.stays, begin, &own, site, is_dated);
             }
         } else if timed && is_measured(toeg) {
             timing.look_at_response(toeg, outcome, number as EntryNumber, nodes);
@@ -232,12 +252,13 @@ impl Summary {
         let failures = u64::from(outcomes::failed(toeg, toeg.root()));
         let mut one = ScenarioTotal { operations: 1, fragments, headless, failures, ..Default::default() };
         one.pieces = u64::from(operation.extent == Extent::Piece);
-        one.unlinked = u64::from(operation.extent == Extent::Unlinked);
+        one.apart = u64::from(operation.extent == Extent::Apart);
+        one.unlinked = one.apart + u64::from(operation.extent == Extent::Unlinked);
         if let Origins::Items(spans) = &operation.origins {
             one.mended = spans.iter().map(|span| u64::from(span.lost_beside)).sum();
         }
         // The identifier of a trace is that of its first operation.
-        let tells = matches!(operation.extent, Extent::Whole | Extent::Unlinked) && is_measured(toeg);
+        let tells = matches!(operation.extent, Extent::Whole | Extent::Unlinked | Extent::Apart) && is_measured(toeg);
         let id = u128::from_str_radix(&operation.run, 16).ok().filter(|_| tells);
         match operation.weight {
             Some(Operation::CHOSEN) => one.chosen = 1,
@@ -309,9 +330,10 @@ fn step(toeg: &Toeg) -> u64 {
 }
 
 /// Keeps when an invocation did its own work, in an operation that begins at that nanosecond.
-fn add_stays(stays: &mut Stays, begin: i64, own: &[Own], site: u32) {
+fn add_stays(stays: &mut Stays, begin: i64, own: &[Own], site: u32, is_dated: bool) {
     for (part, (start, end)) in (0..).zip(stretches(own)) {
         let length = ((end - start) * 1e9).round() as u64;
+        let part = if is_dated { part } else { UNDATED };
         if length > 0 {
             stays.add(Stay { start: begin.saturating_add((start * 1e9).round() as i64), length, part, site });
         }

@@ -5,11 +5,21 @@ use crate::driver::Outcome;
 use dyelog_lqn::deployment::{Replica, Seen};
 use dyelog_lqn::submodel::EntryIndex;
 use dyelog_trace::toeg::NONE;
-use dyelog_trace::{NodeId, SpanItem, Toeg, TraceNames};
+use dyelog_trace::{NodeId, SpanItem, Toeg, TraceNames, VisitEvidence};
 
 /// Whether the span of a node failed.
 pub(super) fn failed(toeg: &Toeg, node: NodeId) -> bool {
     span(toeg, node).is_some_and(|span| span.failed)
+}
+
+/// How a visit is known that was accepted at a node.
+pub(super) fn evidence(toeg: &Toeg, accepted_at: NodeId) -> VisitEvidence {
+    span(toeg, accepted_at).map(|span| span.evidence).unwrap_or_default()
+}
+
+/// Whether the service of a visit recorded nothing of it: the span of a client tells it.
+pub(super) fn is_silent(toeg: &Toeg, names: &TraceNames, accepted_at: NodeId) -> bool {
+    span(toeg, accepted_at).is_some_and(|span| names.task(toeg.event(accepted_at).task).name != span.service)
 }
 
 fn span(toeg: &Toeg, node: NodeId) -> Option<&SpanItem> {
@@ -60,7 +70,7 @@ impl Summary {
         let Some(item) = span(toeg, accepted_at) else { return 0 };
         let (replica, event) = (item.replica, toeg.event(accepted_at));
         // The span of a client tells nothing of who served it.
-        if !replica.instance.is_some() || names.task(event.task).name != item.service {
+        if !replica.instance.is_some() || is_silent(toeg, names, accepted_at) {
             return 0;
         }
         let Some(begin) = toeg.operation().start.filter(|_| !event.time.is_nan()) else { return 0 };

@@ -102,6 +102,12 @@ impl Work<'_> {
         let length = self.sorted[first..].partition_point(|index| key(index) == (trace, id));
         first..first + length
     }
+
+    /// Whether any span of a trace is there.
+    fn has_trace(&self, trace: TraceId) -> bool {
+        let first = self.sorted.partition_point(|index| self.span(*index).trace < trace);
+        self.sorted.get(first).is_some_and(|index| self.span(*index).trace == trace)
+    }
 }
 
 /// Spans of which each knows its parent.
@@ -421,7 +427,10 @@ fn follow_links(work: &mut Work<'_>) {
                 )
                 .with_note("it is left where it is")
             });
-            work.spans.spans[index as usize].unlinked = !span.parent.is_some();
+            let is_apart = work.spans.links_of(&span).iter().all(|link| !work.has_trace(link.trace));
+            let span = &mut work.spans.spans[index as usize];
+            span.unlinked = !span.parent.is_some();
+            span.apart = span.unlinked && is_apart;
             continue;
         };
         work.parent[index as usize] = cause;
@@ -545,6 +554,7 @@ fn number(work: &Work<'_>, mut roots: Vec<(u32, usize, usize)>) -> Vec<Tree> {
             let (number, has_head) = numbers.entry(span.trace).or_default();
             *number += 1;
             let extent = match (is_fragment(span), begun.contains(&span.trace)) {
+                (false, _) if span.apart => Extent::Apart,
                 (false, _) if span.unlinked => Extent::Unlinked,
                 (false, _) => Extent::Whole,
                 (true, true) => Extent::Rest,

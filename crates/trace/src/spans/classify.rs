@@ -18,6 +18,7 @@ use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
 
+use crate::VisitEvidence;
 use crate::spans::model::{Messaging, Span, SpanKind};
 use crate::spans::plan::{CallKind, Item, NONE, SpanPlan, Visit, What};
 use dyelog_diagnostic::names::Name;
@@ -188,6 +189,7 @@ impl Builder<'_> {
             answers: false,
             on_the_way: 0,
             shift: 0,
+            evidence: VisitEvidence::Recorded,
         })
     }
 

@@ -6,6 +6,7 @@
 
 use rustc_hash::FxHashMap;
 
+use crate::VisitEvidence;
 use crate::spans::classify::TreeView;
 use crate::spans::plan::{CallKind, Item, NONE, SpanPlan, Visit, What};
 use dyelog_diagnostic::names::{Name, Names};
@@ -259,6 +260,7 @@ fn put(plan: &mut SpanPlan, visit: u32, usual: &Usual, (start, end): (i64, i64))
         answers: false,
         on_the_way: 0,
         shift: 0,
+        evidence: VisitEvidence::Recorded,
     });
     let name = usual.call.1;
     let what = What::Call(CallKind::Open);

@@ -92,6 +92,8 @@ pub struct Span {
     pub lost: bool,
     /// Whether it works on a message whose sender was not recorded.
     pub unlinked: bool,
+    /// Whether, of such, nothing was recorded of the trace of its sender.
+    pub apart: bool,
     /// Whether it failed.
     pub failed: bool,
     /// Whether it is made once more, after another that failed.
@@ -129,6 +131,7 @@ impl Default for Span {
             endless: false,
             lost: false,
             unlinked: false,
+            apart: false,
             failed: false,
             retry: false,
             weight: sampling::UNKNOWN,

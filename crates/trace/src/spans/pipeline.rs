@@ -23,7 +23,9 @@ use crate::spans::store::{Batches, Store, Trees};
 use crate::spans::toeg::Emitter;
 use crate::spans::unanswered::{Answering, Unanswered, Unreceived, is_message};
 use crate::spans::ways::OnTheWay;
-use crate::{Extent, Operation, Origins, ReadReport, Replica, Sink, SpanItem, SpanTree, TraceNames, Wanted, codes};
+use crate::{
+    Extent, Operation, Origins, ReadReport, Replica, Sink, SpanItem, SpanTree, TraceNames, VisitEvidence, Wanted, codes,
+};
 use dyelog_diagnostic::names::{Name, Names};
 use dyelog_diagnostic::{Diagnostic, Place};
 
@@ -141,8 +143,14 @@ impl<'o> Giver<'o> {
         }
         let tolerance = tolerance(tree, grains);
         decide_calls(plan, &survey.skew, tolerance);
-        let (events, start) = emitter.emit(plan, names, tolerance);
+        let (events, start) = emitter.emit(plan, names, tolerance, tree.spans.len());
         let weight = tree.spans[0].weight;
+        let span_item = |span: &Span, lost| item(span, forest.spans.span_text(span.id), lost, &names.names);
+        let mut items: Vec<SpanItem> = tree.spans.iter().zip(lost).map(|(span, lost)| span_item(span, lost)).collect();
+        items.extend(emitter.made_up().iter().map(|(at, evidence)| {
+            let of = span_item(&tree.spans[*at as usize], 0);
+            SpanItem { replica: Replica::default(), failed: false, retry: false, evidence: *evidence, ..of }
+        }));
         let operation = Operation {
             scenario: scenario(plan, &mut names.names),
             run: run(forest, tree_range, tree),
@@ -152,13 +160,7 @@ impl<'o> Giver<'o> {
             weight: options.sampling.map(|part| 1.0 / part).or(Some(weight).filter(|weight| !weight.is_nan())),
             weight_given: options.sampling.is_some(),
             extent: tree_range.extent,
-            origins: Origins::Items(
-                tree.spans
-                    .iter()
-                    .zip(lost)
-                    .map(|(span, lost)| item(span, forest.spans.span_text(span.id), lost, &names.names))
-                    .collect(),
-            ),
+            origins: Origins::Items(items),
             events,
         };
         report.operations += 1;
@@ -200,6 +202,7 @@ fn item(span: &Span, id: Arc<str>, lost_beside: u32, names: &Names) -> SpanItem 
         failed: span.failed,
         retry: span.retry,
         lost_beside,
+        evidence: if span.lost { VisitEvidence::Silent } else { VisitEvidence::Recorded },
     }
 }
 
@@ -333,7 +336,7 @@ fn report_unanswered(
 fn report_unreceived(unanswered: &Unanswered, names: &Names, report: &mut ReadReport) {
     let text = |name| names.text(name).escape_debug();
     for own in unanswered.unreceived(names) {
-        let Unreceived { sender, message, answering: (service, operation), sent, lost, counted } = own;
+        let Unreceived { sender, message, answering: (service, operation), sent, lost, counted, apart } = own;
         report.tally("message that no span worked on", lost);
         report.count("messages of which some were worked on by no span", || {
             let message = format!(
@@ -345,7 +348,12 @@ fn report_unreceived(unanswered: &Unanswered, names: &Names, report: &mut ReadRe
             );
             let part = 100.0 * lost as f64 / sent.max(1) as f64;
             let finding = Diagnostic::warning(codes::LOST_HALF, Place::Nowhere, message);
-            if counted {
+            if apart && counted {
+                finding.with_note(format!(
+                    "they count as worked on like the others, and as much work of `{}` whose sender's trace was not recorded stands for theirs: traces were sampled one by one",
+                    text(service)
+                ))
+            } else if counted {
                 finding.with_note(format!(
                     "they count as worked on like the others. If something else works on them, this load of `{}` is {part:.1} % lower than the model has it",
                     text(service)
@@ -422,8 +430,10 @@ impl Survey {
             load(forest, tree_range, &mut tree);
             classify(&tree, &Knowledge { learned: &nothing, unknown }, &mut plan);
             unanswered.observe(&plan, &tree);
-            if tree_range.extent == Extent::Unlinked {
-                unanswered.observe_unlinked(&plan);
+            match tree_range.extent {
+                Extent::Unlinked => unanswered.observe_unlinked(&plan),
+                Extent::Apart => unanswered.observe_apart(&plan),
+                _ => {}
             }
             dropped.observe(&plan, &tree);
             // Where no parent is missing, every service that calls others records spans.

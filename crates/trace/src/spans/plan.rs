@@ -1,5 +1,6 @@
 //! What a tree of spans means: visits of services, and what each visit does.
 
+use crate::VisitEvidence;
 use crate::spans::model::Clock;
 use dyelog_diagnostic::names::Name;
 
@@ -39,6 +40,8 @@ pub struct Visit {
     pub on_the_way: i64,
     /// What to add to the times of its clock.
     pub shift: i64,
+    /// How it is known.
+    pub evidence: VisitEvidence,
 }
 
 /// A sequence of items: those of a visit, or those within one activity of it.

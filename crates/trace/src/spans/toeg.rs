@@ -22,7 +22,7 @@ use rustc_hash::FxHashMap;
 
 use crate::spans::call_semantics::Tolerance;
 use crate::spans::plan::{CallKind, Item, NONE, SpanPlan, What};
-use crate::{Event, Kind, Task, TaskId, TraceNames};
+use crate::{Event, Kind, Task, TaskId, TraceNames, VisitEvidence};
 use dyelog_diagnostic::names::Name;
 
 /// What is still to be done, last first.
@@ -88,6 +88,9 @@ pub struct Emitter {
     current: u32,
     origin: i64,
     tolerance: Tolerance,
+    /// How many spans there are, and what visits begin at that have none of their own: the span that tells of each, and how it is known.
+    spans: u32,
+    made_up: Vec<(u32, VisitEvidence)>,
 }
 
 /// What an emission reads.
@@ -98,8 +101,14 @@ struct Run<'a> {
 }
 
 impl Emitter {
-    /// The events of an operation, and its start in nanoseconds. `tolerance` says from when on items overlap.
-    pub fn emit(&mut self, plan: &SpanPlan, names: &mut TraceNames, tolerance: Tolerance) -> (Vec<Event>, i64) {
+    /// The events of an operation of so many spans, and its start in nanoseconds. `tolerance` says from when on items overlap.
+    pub fn emit(
+        &mut self,
+        plan: &SpanPlan,
+        names: &mut TraceNames,
+        tolerance: Tolerance,
+        spans: usize,
+    ) -> (Vec<Event>, i64) {
         self.events = Vec::with_capacity(plan.visits.len() * 4 + plan.items.len() * 2 + 4);
         self.threads.clear();
         self.counters.clear();
@@ -111,10 +120,17 @@ impl Emitter {
         self.branch_items.clear();
         self.origin = plan.visits[0].start;
         self.tolerance = tolerance;
+        self.spans = spans as u32;
+        self.made_up.clear();
         let origin = self.origin;
         let mut run = Run { e: self, plan, names };
         run.operation();
         (std::mem::take(&mut self.events), origin)
+    }
+
+    /// Of the operation that was emitted last, what visits begin at that have no span of their own, after all spans: the span that tells of it, and how.
+    pub fn made_up(&self) -> &[(u32, VisitEvidence)] {
+        &self.made_up
     }
 }
 
@@ -452,15 +468,27 @@ impl Run<'_> {
 
     fn begin_entered(&mut self, visit: u32) {
         let of = &self.plan.visits[visit as usize];
-        self.node(Kind::Begin, visit, of.start, of.span);
+        let origin = self.origin_of(visit);
+        self.node(Kind::Begin, visit, of.start, origin);
         self.last().service = of.operation;
         self.node(Kind::Activity, visit, of.start, of.span);
         self.last().cpu = of.cpu;
     }
 
+    /// What a visit begins at.
+    fn origin_of(&mut self, visit: u32) -> u32 {
+        let of = &self.plan.visits[visit as usize];
+        if of.evidence == VisitEvidence::Recorded {
+            return of.span;
+        }
+        self.e.made_up.push((of.span, of.evidence));
+        self.e.spans + self.e.made_up.len() as u32 - 1
+    }
+
     fn accept(&mut self, visit: u32) {
         let of = &self.plan.visits[visit as usize];
-        self.node(Kind::Activity, visit, of.start, of.span);
+        let origin = self.origin_of(visit);
+        self.node(Kind::Activity, visit, of.start, origin);
         let last = self.last();
         (last.service, last.cpu) = (of.operation, of.cpu);
     }

@@ -16,11 +16,14 @@ pub use messages::Unreceived;
 
 use rustc_hash::FxHashMap;
 
+use crate::VisitEvidence;
 use crate::spans::classify::{Knowledge, TreeView};
 use crate::spans::plan::{CallKind, Item, SpanPlan, What};
 use crate::spans::unanswered::donors::Donors;
 use dyelog_diagnostic::names::{Name, Names};
 
+/// A service that is named as the peer records its spans where so many calls like it were answered by it.
+const ENOUGH: u64 = 10;
 /// Of the operations that answer calls of one kind, so many are kept apart; they are those that answer most.
 const MOST_ANSWERS: usize = 32;
 
@@ -67,6 +70,8 @@ pub struct Unanswered {
     visits: u64,
     /// How much work on messages there is whose sender is not known.
     unlinked: FxHashMap<Answering, u64>,
+    /// The same where nothing of the sender's trace was recorded.
+    apart: FxHashMap<Answering, u64>,
     /// Work on messages that may stand for such that was lost.
     donors: FxHashMap<Answering, Donors>,
     /// The part of all spans that was lost, as far as lost parents tell.
@@ -170,7 +175,11 @@ impl Unanswered {
         let [closely, loosely] = calls_of(plan, tree, item);
         // An operation that was lost itself has no name, and is any.
         let known = self.known.get(&closely).or_else(|| self.known.get(&loosely))?;
-        let tells = known.answered() > 2 * known.unanswered || is_message(item) && self.lack_consumers(known);
+        let peer = plan.visits[item.callee as usize].service;
+        let records =
+            known.most.first().is_some_and(|((service, _), _)| *service == peer) && known.answered() >= ENOUGH;
+        let tells =
+            records || known.answered() > 2 * known.unanswered || is_message(item) && self.lack_consumers(known);
         tells.then_some(known)
     }
 
@@ -213,6 +222,7 @@ impl Unanswered {
             if !is_whole || !self.donors.get_mut(&answering).is_some_and(|donors| donors.give(plan, at, peers)) {
                 // What is left of its calls tells how much of that time it waited for them.
                 fill(plan, callee, own, what);
+                plan.visits[callee].evidence = VisitEvidence::Inferred;
             }
             (plan.visits[callee].service, plan.visits[callee].operation) = answering;
             named.push((at, answering));

@@ -22,7 +22,8 @@ pub(super) fn write(spans: &Spans, place: u32, out: &mut Vec<u8>) {
     }
     let kind = SpanKind::ALL.iter().position(|kind| *kind == span.kind).unwrap_or(0);
     let role = Messaging::ALL.iter().position(|role| *role == span.messaging).unwrap_or(0);
-    let flags = [span.follows, span.remote, span.endless, span.lost, span.failed, span.retry, span.unlinked];
+    let flags =
+        [span.follows, span.remote, span.endless, span.lost, span.failed, span.retry, span.unlinked, span.apart];
     let flags = flags.iter().rev().fold(0_u8, |flags, flag| flags << 1 | u8::from(*flag));
     out.extend([kind as u8, role as u8, flags]);
     for link in spans.links_of(span) {
@@ -61,7 +62,7 @@ pub(super) fn read(bytes: &mut &[u8], into: &mut Spans) -> Option<()> {
     let flag = |bit: u8| flags >> bit & 1 == 1;
     (span.follows, span.remote, span.endless) = (flag(0), flag(1), flag(2));
     (span.lost, span.failed, span.retry) = (flag(3), flag(4), flag(5));
-    span.unlinked = flag(6);
+    (span.unlinked, span.apart) = (flag(6), flag(7));
     span.first_link = into.links.len() as u32;
     for _ in 0..span.links {
         let trace = TraceId(u128::from_le_bytes(part(bytes)?));

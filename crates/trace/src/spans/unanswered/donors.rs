@@ -3,12 +3,15 @@
 //! What a consumer does varies, and it calls others. So in place of work that was lost comes what was recorded for another message like it, a different one each time: loads and demands of all that lies
 //! below grow with the number of messages, and demands keep their mean and their variance.
 
+use crate::VisitEvidence;
 use crate::spans::classify::Knowledge;
-use crate::spans::plan::{Item, NONE, SpanPlan, What};
+use crate::spans::plan::{NONE, SpanPlan, What};
 use dyelog_diagnostic::names::Name;
 
 /// So many are kept of each kind.
-const KEPT: u64 = 64;
+const KEPT: u64 = 1024;
+/// So many items are kept of each kind: fewer works, where they are large.
+const MOST_ITEMS: usize = 1 << 12;
 /// Beyond the first of them every so manieth takes the place of another one.
 const STRIDE: u64 = 16;
 /// The largest plan of which one is taken, and the largest one that is kept, in items.
@@ -18,22 +21,26 @@ const LARGEST: (usize, usize) = (4096, 256);
 #[derive(Debug, Default)]
 pub struct Donors {
     kept: Vec<SpanPlan>,
+    items: usize,
     offered: u64,
     given: usize,
 }
 
 impl Donors {
-    /// Takes in what was done for a message, by the item that sent it.
-    pub fn offer(&mut self, plan: &SpanPlan, sent: &Item) {
+    /// Takes in what was done for a message, by the visit that did it and when the message was sent.
+    pub fn offer(&mut self, plan: &SpanPlan, visit: u32, sent: i64) {
         let number = self.offered;
         self.offered += 1;
         if (number >= KEPT && !number.is_multiple_of(STRIDE)) || plan.items.len() > LARGEST.0 {
             return;
         }
-        let Some(copy) = below(plan, sent) else { return };
-        let place = if number < KEPT { number } else { number / STRIDE % KEPT };
+        let Some(copy) = below(plan, visit, sent) else { return };
+        self.items += copy.items.len();
+        let most = if self.items > MOST_ITEMS { self.kept.len() as u64 } else { KEPT };
+        let turn = if number < KEPT { number } else { number / STRIDE };
+        let place = turn % most.max(1);
         match self.kept.get_mut(place as usize) {
-            Some(place) => *place = copy,
+            Some(place) => self.items -= std::mem::replace(place, copy).items.len(),
             None => self.kept.push(copy),
         }
     }
@@ -49,9 +56,9 @@ impl Donors {
     }
 }
 
-/// The work on a message with all below it, with times from when it was sent; nothing where that is too much.
-fn below(plan: &SpanPlan, sent: &Item) -> Option<SpanPlan> {
-    let root = sent.callee as usize;
+/// A visit that works on a message with all below it, with times from when it was sent; nothing where that is too much.
+fn below(plan: &SpanPlan, visit: u32, sent: i64) -> Option<SpanPlan> {
+    let root = visit as usize;
     let mut copy = SpanPlan::default();
     let mut visits: Vec<u32> = vec![NONE; plan.visits.len()];
     let mut scopes: Vec<u32> = vec![NONE; plan.scopes.len()];
@@ -81,7 +88,7 @@ fn below(plan: &SpanPlan, sent: &Item) -> Option<SpanPlan> {
     for visit in &mut copy.visits {
         (visit.scope, visit.caller) = (place(&scopes, visit.scope), place(&items, visit.caller));
         for own in [&mut visit.start, &mut visit.end, &mut visit.extent] {
-            *own = own.saturating_sub(sent.end);
+            *own = own.saturating_sub(sent);
         }
     }
     for scope in &mut copy.scopes {
@@ -90,7 +97,7 @@ fn below(plan: &SpanPlan, sent: &Item) -> Option<SpanPlan> {
     for item in &mut copy.items {
         (item.scope, item.callee, item.inner) =
             (place(&scopes, item.scope), place(&visits, item.callee), place(&scopes, item.inner));
-        (item.start, item.end) = (item.start.saturating_sub(sent.end), item.end.saturating_sub(sent.end));
+        (item.start, item.end) = (item.start.saturating_sub(sent), item.end.saturating_sub(sent));
     }
     Some(copy)
 }
@@ -112,6 +119,7 @@ fn graft(plan: &mut SpanPlan, sent: u32, donor: &SpanPlan) {
     for (number, visit) in (0_u32..).zip(&donor.visits) {
         let mut copy = visit.clone();
         (copy.span, copy.scope, copy.caller) = (span, moved(visit.scope, scopes), moved(visit.caller, items));
+        copy.evidence = VisitEvidence::Copied;
         for own in [&mut copy.start, &mut copy.end, &mut copy.extent] {
             *own = own.saturating_add(time);
         }

@@ -6,6 +6,8 @@ use dyelog_diagnostic::names::{Name, Names};
 
 /// From fewer messages that were worked on nothing follows.
 const ENOUGH: u64 = 10;
+/// So many pairs tell who works on messages where as much work is there without its message as messages without work.
+const PAIRS: u64 = 3;
 /// So many messages alike, and more, may be sent for each that was worked on: of fewer it is not clear that the others go there, too.
 const SENT: u64 = 20;
 
@@ -29,6 +31,8 @@ pub struct Unreceived {
     pub lost: u64,
     /// Whether these count as worked on like the others.
     pub counted: bool,
+    /// Whether there is as much work on messages whose sender's trace was not recorded.
+    pub apart: bool,
 }
 
 impl Unanswered {
@@ -38,12 +42,24 @@ impl Unanswered {
         *self.unlinked.entry((work.service, work.operation)).or_default() += 1;
     }
 
+    /// Takes in a tree that works on a message of whose sender's trace nothing is there.
+    pub fn observe_apart(&mut self, plan: &SpanPlan) {
+        let work = &plan.visits[0];
+        *self.apart.entry((work.service, work.operation)).or_default() += 1;
+        self.offer_visit(plan, 0, work.start);
+    }
+
     /// Takes in work that may stand for such that was lost.
     pub(super) fn offer(&mut self, plan: &SpanPlan, sent: &Item) {
-        let work = &plan.visits[sent.callee as usize];
+        self.offer_visit(plan, sent.callee, sent.end);
+    }
+
+    /// The same of the visit that does it, for a message of that time.
+    fn offer_visit(&mut self, plan: &SpanPlan, visit: u32, sent: i64) {
+        let work = &plan.visits[visit as usize];
         let answering = (work.service, work.operation);
         if self.donors.len() < MOST_KINDS || self.donors.contains_key(&answering) {
-            self.donors.entry(answering).or_default().offer(plan, sent);
+            self.donors.entry(answering).or_default().offer(plan, visit, sent);
         }
     }
 
@@ -58,7 +74,15 @@ impl Unanswered {
     pub(super) fn lack_consumers(&self, known: &Known) -> bool {
         let answered = known.answered();
         let unlinked: u64 = known.most.iter().filter_map(|(answering, _)| self.unlinked.get(answering)).sum();
-        answered >= ENOUGH && known.unanswered <= answered.saturating_mul(SENT) && 2 * unlinked < known.unanswered
+        let enough = answered >= ENOUGH && known.unanswered <= answered.saturating_mul(SENT);
+        (enough || answered >= PAIRS && self.are_apart(known)) && 2 * unlinked < known.unanswered
+    }
+
+    /// Whether messages and the work on them were recorded apart: there are about as many without work as there is work without its sender's trace. Where each trace is
+    /// sampled by itself, few of both come together.
+    fn are_apart(&self, known: &Known) -> bool {
+        let apart: u64 = known.most.iter().filter_map(|(answering, _)| self.apart.get(answering)).sum();
+        2 * apart >= known.unanswered && apart <= 2 * known.unanswered
     }
 
     /// Messages some of which no span worked on while work on others was recorded, by the names of their senders. What has lost its sender may be the work on them.
@@ -70,7 +94,8 @@ impl Unanswered {
             let counted = known.answered() > 2 * known.unanswered || self.lack_consumers(known);
             let explained = self.unlinked.get(&answering).is_some_and(|unlinked| 2 * unlinked >= known.unanswered);
             if known.unanswered > 0 && (counted || !explained) {
-                all.push(Unreceived { sender, message, answering, sent: known.sent, lost: known.unanswered, counted });
+                let (sent, lost, apart) = (known.sent, known.unanswered, self.are_apart(known));
+                all.push(Unreceived { sender, message, answering, sent, lost, counted, apart });
             }
         }
         let text =
