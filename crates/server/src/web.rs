@@ -458,6 +458,10 @@ mod tests {
         for one in &mut waiting {
             assert!(poll_fn(|context| Poll::Ready(one.as_mut().poll(context).is_pending())).await);
         }
+        {
+            let mut next = Box::pin(service.turn_to_ask());
+            assert!(poll_fn(|context| Poll::Ready(matches!(next.as_mut().poll(context), Poll::Ready(None)))).await);
+        }
         for path in ["/v1/intervals", "/v1/period/solution?from=-1h", "/services/applications", "/"] {
             let answer = asked(&service, path).await;
             assert_eq!(answer.status(), StatusCode::SERVICE_UNAVAILABLE, "{path}");
