@@ -238,8 +238,8 @@ mod tests {
 
     const HOSTILE: &str = "<script>alert(1)</script>";
 
-    fn held(scenario: &str) -> Result<Vec<Held>, String> {
-        Ok(vec![Held { scenario: scenario.to_owned(), rate: 1.0, measured: Some(0.1), predicted: None }])
+    fn held(scenario: &str) -> Vec<Held> {
+        vec![Held { scenario: scenario.to_owned(), rate: 1.0, measured: Some(0.1), predicted: None }]
     }
 
     fn shown(now: Now<'_>, held: &Compared, status: &Status) -> String {
@@ -249,7 +249,7 @@ mod tests {
     #[test]
     fn names_are_escaped_wherever_they_stand() {
         let changes = vec![format!("the work of `{HOSTILE}` goes from 1 ms to 2 ms")];
-        let parts = vec![(String::new(), held(HOSTILE)), (String::new(), Err(HOSTILE.to_owned()))];
+        let parts = vec![(String::new(), Ok(held(HOSTILE))), (String::new(), Err(HOSTILE.to_owned()))];
         let held = Compared { parts, changes, left_out: 0 };
         let mut status = Status::default();
         status.offending.insert(HOSTILE.to_owned(), (1, HOSTILE.to_owned()));
@@ -263,14 +263,14 @@ mod tests {
 
     #[test]
     fn a_period_with_a_change_in_it_says_so() {
-        let steady = Compared { parts: vec![(String::new(), held("browse"))], ..Compared::default() };
+        let steady = Compared { parts: vec![(String::new(), Ok(held("browse")))], ..Compared::default() };
         let text = shown(Now::Nothing, &steady, &Status::default());
         assert!(!text.contains("Not steady"), "{text}");
         let changes = vec!["at 2023-11-14T22:19:20Z the work of `find` goes from 5.98 ms to 12.2 ms".to_owned()];
         let mixed = Compared { changes: changes.clone(), ..steady };
         let text = shown(Now::Nothing, &mixed, &Status::default());
         assert!(text.contains("Not steady: the last 5 minutes. The model is of the mean"), "{text}");
-        let parts = ["22:13 to 22:19", "22:20 to 22:26"].map(|name| (name.to_owned(), held("browse"))).to_vec();
+        let parts = ["22:13 to 22:19", "22:20 to 22:26"].map(|name| (name.to_owned(), Ok(held("browse")))).to_vec();
         let text = shown(Now::Nothing, &Compared { parts, changes, left_out: 2 }, &Status::default());
         for words in [
             "Busiest in the last 5 minutes, 22:20 to 22:26",
