@@ -1,9 +1,12 @@
 //! The model of a period, its solution, and what people read of them.
 
-use dyelog::diagnostic::Diagnostics;
+use std::cell::OnceCell;
+
+use dyelog::diagnostic::{Diagnostic, Diagnostics, Severity};
 use dyelog::lqn::Language;
 use dyelog::lqn::results::Results;
 use dyelog::lqn::submodel::SubModel;
+use dyelog::model::codes::NOT_STEADY;
 use dyelog::model::utilisation::Metrics;
 use dyelog::pipeline::{Source, model_of};
 use dyelog::report;
@@ -39,6 +42,7 @@ pub struct Answer {
     source: Source,
     /// Why rates are not known.
     unknown: Option<String>,
+    results: OnceCell<Result<Results, String>>,
 }
 
 impl Answer {
@@ -51,12 +55,17 @@ impl Answer {
         let unknown = unknown_sampling(&submodel);
         let utilisation = Metrics { series: utilisation, ..Metrics::default() };
         let source = model_of(submodel, merge, &utilisation, &mut ()).map_err(words)?;
-        Ok(Self { source, unknown })
+        Ok(Self { source, unknown, results: OnceCell::new() })
     }
 
     /// The model, in the text language of the LQN tool suite.
     pub fn lqn(&self) -> String {
         Language::Lqn.write(&self.source.model)
+    }
+
+    /// The solution, which is found once.
+    fn results(&self) -> Result<&Results, String> {
+        self.results.get_or_init(|| self.solve()).as_ref().map_err(Clone::clone)
     }
 
     fn solve(&self) -> Result<Results, String> {
@@ -73,17 +82,27 @@ impl Answer {
     /// # Errors
     /// What keeps the model from being solved.
     pub fn solution(&self) -> Result<String, String> {
-        Ok(json::results(&self.source.model, &self.solve()?, self.source.origins.as_ref()))
+        Ok(json::results(&self.source.model, self.results()?, self.source.origins.as_ref()))
     }
 
-    /// The model as a picture, its tasks and processors coloured by how busy they are, and measured against predicted responses.
+    /// The model as a picture, its tasks and processors coloured by how busy they are.
     ///
     /// # Errors
     /// What keeps the model from being solved.
-    pub fn look(&self) -> Result<(String, Vec<Held>), String> {
-        let results = self.solve()?;
+    pub fn picture(&self) -> Result<String, String> {
         let options = LqnOptions { limit: 60, seconds: true, ..LqnOptions::default() };
-        Ok((lqn::svg(&self.source.model, Some(&results), &options).text, self.held(&results)))
+        Ok(lqn::svg(&self.source.model, Some(self.results()?), &options).text)
+    }
+
+    /// What changes within the period: then the model is of the mean of what was before and after.
+    pub fn changes(&self) -> Vec<String> {
+        let changes = self.source.findings.iter();
+        let changes = changes.filter(|own| own.code == NOT_STEADY && own.severity == Severity::Warning);
+        let told = |own: &Diagnostic| {
+            let evidence = own.notes.first().map(|note| format!(": {note}")).unwrap_or_default();
+            format!("{}{evidence}", own.message)
+        };
+        changes.map(told).collect()
     }
 
     /// Measured against predicted responses, by scenario.
@@ -91,7 +110,7 @@ impl Answer {
     /// # Errors
     /// What keeps the model from being solved.
     pub fn agreement(&self) -> Result<Vec<Held>, String> {
-        Ok(self.held(&self.solve()?))
+        Ok(self.held(self.results()?))
     }
 
     fn held(&self, results: &Results) -> Vec<Held> {
@@ -117,7 +136,7 @@ impl Answer {
     /// # Errors
     /// What keeps the model from being solved.
     pub fn busiest(&self) -> Result<Vec<(String, f64, f64)>, String> {
-        let results = self.solve()?;
+        let results = self.results()?;
         let processors = self.source.model.processors.iter().zip(&results.processors);
         let mut busy: Vec<(String, f64, f64)> = processors
             .map(|(processor, result)| {
@@ -134,7 +153,7 @@ impl Answer {
     /// # Errors
     /// What keeps the model from being solved.
     pub fn report(&self, title: &str) -> Result<String, String> {
-        let results = self.solve()?;
+        let results = self.results()?;
         let source = &self.source;
         let made = source.origins.as_ref().zip(source.reduced.as_ref()).map(|(origins, reduced)| Made {
             origins,
@@ -149,8 +168,8 @@ impl Answer {
             date: None,
             inputs: &[],
             model: &source.model,
-            results: &results,
-            outlook: &outlook(&source.model, &results, source.origins.as_ref(), 1),
+            results,
+            outlook: &outlook(&source.model, results, source.origins.as_ref(), 1),
             made,
             findings: &source.findings,
             limits: &[],

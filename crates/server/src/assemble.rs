@@ -32,6 +32,10 @@ pub struct Gathering {
 
 /// What a span costs beside its bytes.
 const OVERHEAD: usize = 48;
+/// What stands before a span where it is kept, at most.
+const FIELD: usize = 6;
+/// Spans of a resource that take less have no room to spare: of many small traces that would be as much again. Larger ones grow by doubling.
+const SMALL: usize = 4 << 10;
 /// What a trace costs beside its spans.
 const TRACE_OVERHEAD: usize = 320;
 /// Among how many resources of a trace one is looked for. What is not found comes to lie in a part of its own, which does no harm.
@@ -212,7 +216,7 @@ impl Assembler {
         let late = self.given.get(&span.trace).copied();
         let grace = self.gathering.grace;
         let (due, oldest) = (&mut self.due, &mut self.oldest);
-        let mut added = bytes.len() + OVERHEAD;
+        let mut added = OVERHEAD;
         let open = self.open.entry(span.trace).or_insert_with(|| {
             due.push(Reverse((now.saturating_add(grace), span.trace)));
             oldest.insert((now, span.trace));
@@ -247,7 +251,13 @@ impl Assembler {
             open.parts.push((resource, Vec::new()));
         }
         let part = open.parts.len() - 1 - known.unwrap_or(0);
-        put_field(&mut open.parts[part].1, 2, bytes);
+        let spans = &mut open.parts[part].1;
+        let before = spans.capacity();
+        if before < SMALL {
+            spans.reserve_exact(bytes.len() + FIELD);
+        }
+        put_field(spans, 2, bytes);
+        added += spans.capacity() - before;
         open.bytes += added;
         self.bytes += added;
         self.spans += 1;
@@ -333,5 +343,39 @@ impl Assembler {
         self.ready_spans += count;
         self.ready_bytes += open.bytes;
         self.ready.entry(start).or_default().take_in(open);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use dyelog::trace::spans::Grouping;
+
+    use super::{Assembler, Gathering, OVERHEAD, Place, SMALL, TRACE_OVERHEAD};
+    use crate::spans::SpanBytes;
+
+    #[test]
+    fn the_memory_that_traces_take_is_counted_and_small_ones_have_none_to_spare() {
+        let gathering = Gathering { grace: 1, limit: 2, most_bytes: usize::MAX };
+        let mut assembler = Assembler::new(gathering, Grouping::default());
+        let (bytes, place) = ([0; 200], Place { position: 0, number: 0 });
+        for number in 0..1000_u64 {
+            // One trace of 500 spans, and 250 of two.
+            let trace = if number < 500 { 0 } else { number / 2 };
+            let span = SpanBytes {
+                trace: u128::from(trace),
+                id: number + 1,
+                parent: 0,
+                start: 0,
+                name: b"browse",
+                fingerprint: number,
+                bytes: &bytes,
+            };
+            assembler.take(&span, b"", number, place, 0);
+        }
+        let rooms = || assembler.open.values().flat_map(|open| &open.parts).map(|(_, spans)| spans.capacity());
+        let taken = rooms().sum::<usize>() + 1000 * OVERHEAD + 251 * TRACE_OVERHEAD;
+        assert_eq!(assembler.bytes(), taken);
+        let small: usize = rooms().filter(|room| *room < SMALL).sum();
+        assert!(small <= 500 * (200 + super::FIELD), "{small}");
     }
 }

@@ -57,6 +57,7 @@ pub mod service;
 pub mod services;
 mod sites;
 pub mod spans;
+pub mod split;
 pub mod store;
 pub mod tls;
 pub mod web;

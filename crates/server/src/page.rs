@@ -5,13 +5,29 @@ use dyelog::report::markup::Markup;
 use crate::answer::Held;
 use crate::offenders::MOST;
 use crate::service::Status;
+use crate::split::Compared;
 use crate::store::Interval;
 
 /// A processor, how many of its servers are busy, and how many it has.
 pub type Busy = (String, f64, f64);
 
 /// When an hour began, and what was held against what in it.
-pub type Hour = (String, Vec<Held>);
+pub type Hour = (String, Compared);
+
+/// How the system is now.
+pub enum Now<'p> {
+    /// Nothing was recorded lately.
+    Nothing,
+    /// Why there is no solution.
+    Unsolved(&'p str),
+    /// The model's processors, the busiest first, and its picture.
+    Solved {
+        /// The processors.
+        busiest: &'p [Busy],
+        /// An SVG.
+        picture: &'p str,
+    },
+}
 
 /// What the page tells.
 pub struct Page<'p> {
@@ -21,10 +37,10 @@ pub struct Page<'p> {
     pub fault: Option<&'p str>,
     /// The intervals of the last while.
     pub intervals: &'p [Interval],
-    /// The busiest processors of the last while and the picture of its model; or why there is none, which is empty where nothing was recorded.
-    pub lately: Result<(&'p [Busy], &'p str), &'p str>,
+    /// The model of the last while, since something changed in it.
+    pub now: Now<'p>,
     /// Measured against predicted responses of the last while.
-    pub held: &'p [Held],
+    pub held: &'p Compared,
     /// The same of whole hours, the last one first.
     pub hours: &'p [Hour],
 }
@@ -37,6 +53,9 @@ table{border-collapse:collapse}td,th{padding:.2rem .8rem .2rem 0;text-align:left
 /// Nothing may be fetched from anywhere.
 pub const POLICY: &str =
     "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
+
+/// What the last while is called.
+const LATELY: &str = "the last 5 minutes";
 
 /// How many processors are shown.
 const SHOWN: usize = 10;
@@ -62,23 +81,15 @@ pub fn page(page: &Page<'_>) -> String {
         html.text(&format!(" has more than {MOST} names of operations: {spans} spans were grouped, the last one "));
         html.name(name).text(". Names should not have identifiers in them.").close();
     }
-    html.element("h2", &[], "Busiest in the last 5 minutes");
-    match page.lately {
-        Err("") => {
-            html.element("p", &[], "Nothing was recorded.");
-        }
-        Err(why) => {
-            html.open("p", &[]).name(why).close();
-        }
-        Ok((processors, picture)) => {
-            busiest(processors, &mut html);
-            html.open("div", &[("class", "picture")]).trusted(picture).close();
-        }
-    }
+    now(page, &mut html);
     html.element("h2", &[], "Measured against predicted");
-    let now = page.held.iter().map(|held| ("the last 5 minutes", held));
-    let before = page.hours.iter().flat_map(|(from, held)| held.iter().map(move |held| (&**from, held)));
-    agreement(now.chain(before), &mut html);
+    let lately = [(LATELY, page.held)];
+    let all: Vec<(&str, &Compared)> =
+        lately.into_iter().chain(page.hours.iter().map(|(from, held)| (&**from, held))).collect();
+    agreement(&all, &mut html);
+    for (name, held) in all {
+        changes(name, held, &mut html);
+    }
     html.element("h2", &[], "Periods");
     forms(&mut html);
     html.open("ul", &[]);
@@ -112,6 +123,27 @@ fn arrivals(page: &Page<'_>, html: &mut Markup) {
     html.close();
 }
 
+fn now(page: &Page<'_>, html: &mut Markup) {
+    let since = page.held.parts.last().map_or("", |(name, _)| name);
+    html.open("h2", &[]).text("Busiest in ").text(LATELY);
+    if !since.is_empty() {
+        html.text(", ").text(since);
+    }
+    html.close();
+    match page.now {
+        Now::Nothing => {
+            html.element("p", &[], "Nothing was recorded.");
+        }
+        Now::Unsolved(why) => {
+            html.open("p", &[]).name(why).close();
+        }
+        Now::Solved { busiest: processors, picture } => {
+            busiest(processors, html);
+            html.open("div", &[("class", "picture")]).trusted(picture).close();
+        }
+    }
+}
+
 fn busiest(busiest: &[Busy], html: &mut Markup) {
     html.open("table", &[]).open("tr", &[]).element("th", &[], "Processor");
     html.element("th", &[("class", "n")], "busy servers").element("th", &[("class", "n")], "of").close();
@@ -127,7 +159,7 @@ fn busiest(busiest: &[Busy], html: &mut Markup) {
 }
 
 /// Measured against predicted responses, of times that have names.
-fn agreement<'h>(rows: impl Iterator<Item = (&'h str, &'h Held)>, html: &mut Markup) {
+fn agreement(all: &[(&str, &Compared)], html: &mut Markup) {
     html.open("table", &[]).open("tr", &[]);
     html.element("th", &[], "From").element("th", &[], "Scenario");
     for head in ["per second", "measured, ms", "predicted, ms", "off by"] {
@@ -135,18 +167,47 @@ fn agreement<'h>(rows: impl Iterator<Item = (&'h str, &'h Held)>, html: &mut Mar
     }
     html.close();
     let milliseconds = |time: Option<f64>| time.map_or_else(|| "—".to_owned(), |time| format!("{:.3}", time * 1e3));
-    for (from, Held { scenario, rate, measured, predicted }) in rows {
-        let off = measured.zip(*predicted).filter(|(measured, _)| *measured > 0.0);
-        let off = off.map(|(measured, predicted)| format!("{:+.1} %", 100.0 * (predicted / measured - 1.0)));
-        html.open("tr", &[]).element("td", &[], from).open("td", &[]).name(scenario).close();
-        let figures =
-            [format!("{rate:.2}"), milliseconds(*measured), milliseconds(*predicted), off.unwrap_or_default()];
-        for figure in figures {
-            html.element("td", &[("class", "n")], &figure);
+    let parts = all.iter().flat_map(|(name, compared)| {
+        compared.parts.iter().map(move |(part, held)| (if part.is_empty() { *name } else { &**part }, held))
+    });
+    for (from, held) in parts {
+        if let Err(why) = held {
+            html.open("tr", &[]).element("td", &[], from);
+            html.open("td", &[("colspan", "5")]).name(why).close().close();
         }
-        html.close();
+        for Held { scenario, rate, measured, predicted } in held.iter().flatten() {
+            let off = measured.zip(*predicted).filter(|(measured, _)| *measured > 0.0);
+            let off = off.map(|(measured, predicted)| format!("{:+.1} %", 100.0 * (predicted / measured - 1.0)));
+            html.open("tr", &[]).element("td", &[], from).open("td", &[]).name(scenario).close();
+            let figures =
+                [format!("{rate:.2}"), milliseconds(*measured), milliseconds(*predicted), off.unwrap_or_default()];
+            for figure in figures {
+                html.element("td", &[("class", "n")], &figure);
+            }
+            html.close();
+        }
     }
     html.close();
+}
+
+/// What changes within a time that has a name, and how it was modelled.
+fn changes(name: &str, compared: &Compared, html: &mut Markup) {
+    if compared.changes.is_empty() {
+        return;
+    }
+    html.open("div", &[("class", "fault")]).open("p", &[]).text("Not steady: ").text(name).text(". ");
+    html.text(match compared.parts.len() {
+        0 | 1 => "The model is of the mean of all of it, and predicts no part.",
+        _ => "Each part has a model of its own.",
+    });
+    if compared.left_out > 0 {
+        html.text(&format!(" Shorter parts are not modelled: {}.", compared.left_out));
+    }
+    html.close().open("ul", &[]);
+    for change in &compared.changes {
+        html.open("li", &[]).name(change).close();
+    }
+    html.close().close();
 }
 
 /// Any period, and any two.
@@ -170,18 +231,54 @@ fn forms(html: &mut Markup) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Page, page};
+    use super::{Now, Page, page};
     use crate::answer::Held;
     use crate::service::Status;
+    use crate::split::Compared;
+
+    const HOSTILE: &str = "<script>alert(1)</script>";
+
+    fn held(scenario: &str) -> Vec<Held> {
+        vec![Held { scenario: scenario.to_owned(), rate: 1.0, measured: Some(0.1), predicted: None }]
+    }
+
+    fn shown(now: Now<'_>, held: &Compared, status: &Status) -> String {
+        page(&Page { status, fault: Some(HOSTILE), intervals: &[], now, held, hours: &[(String::new(), held.clone())] })
+    }
 
     #[test]
-    fn names_are_escaped() {
-        let busiest = [("<script>alert(1)</script>".to_owned(), 0.5, 1.0)];
-        let held = [Held { scenario: "<b>".to_owned(), rate: 1.0, measured: Some(0.1), predicted: None }];
-        let (status, lately) = (Status::default(), Ok((&busiest[..], "<svg></svg>")));
-        let fault = Some("a & b");
-        let text = page(&Page { status: &status, fault, intervals: &[], lately, held: &held, hours: &[] });
-        assert!(!text.contains("<b>"));
-        assert!(!text.contains("<script") && text.contains("&lt;script") && text.contains("a &amp; b"), "{text}");
+    fn names_are_escaped_wherever_they_stand() {
+        let changes = vec![format!("the work of `{HOSTILE}` goes from 1 ms to 2 ms")];
+        let parts = vec![(String::new(), Ok(held(HOSTILE))), (String::new(), Err(HOSTILE.to_owned()))];
+        let held = Compared { parts, changes, left_out: 0 };
+        let mut status = Status::default();
+        status.offending.insert(HOSTILE.to_owned(), (1, HOSTILE.to_owned()));
+        let busiest = [(HOSTILE.to_owned(), 0.5, 1.0)];
+        let text = shown(Now::Solved { busiest: &busiest, picture: "<svg></svg>" }, &held, &status);
+        // Of the fault, the service and its operation, the processor, and, now and in an hour, a scenario, what cannot be solved, and a change.
+        assert_eq!((text.matches("<script").count(), text.matches("&lt;script&gt;").count()), (0, 10), "{text}");
+        let text = shown(Now::Unsolved(HOSTILE), &Compared::default(), &Status::default());
+        assert!(!text.contains("<script"), "{text}");
+    }
+
+    #[test]
+    fn a_period_with_a_change_in_it_says_so() {
+        let steady = Compared { parts: vec![(String::new(), Ok(held("browse")))], ..Compared::default() };
+        let text = shown(Now::Nothing, &steady, &Status::default());
+        assert!(!text.contains("Not steady"), "{text}");
+        let changes = vec!["at 2023-11-14T22:19:20Z the work of `find` goes from 5.98 ms to 12.2 ms".to_owned()];
+        let mixed = Compared { changes: changes.clone(), ..steady };
+        let text = shown(Now::Nothing, &mixed, &Status::default());
+        assert!(text.contains("Not steady: the last 5 minutes. The model is of the mean"), "{text}");
+        let parts = ["22:13 to 22:19", "22:20 to 22:26"].map(|name| (name.to_owned(), Ok(held("browse")))).to_vec();
+        let text = shown(Now::Nothing, &Compared { parts, changes, left_out: 2 }, &Status::default());
+        for words in [
+            "Busiest in the last 5 minutes, 22:20 to 22:26",
+            "<td>22:13 to 22:19</td>",
+            "Each part has a model of its own. Shorter parts are not modelled: 2.",
+            "the work of `find` goes from 5.98 ms to 12.2 ms",
+        ] {
+            assert!(text.contains(words), "{words} in {text}");
+        }
     }
 }

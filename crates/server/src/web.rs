@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::{FromRequestParts, Query, Request, State};
-use axum::http::StatusCode;
-use axum::http::header::CONTENT_TYPE;
+use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
 use axum::http::request::Parts;
+use axum::http::{HeaderValue, StatusCode};
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::{delete, get, post};
 use axum::{Json, Router};
@@ -22,11 +22,12 @@ use crate::openapi;
 use crate::page;
 use crate::parts;
 use crate::period::{self, Period};
-use crate::receive::{Refusal, plain};
+use crate::receive::{Refusal, WAIT, plain};
 use crate::recorded::Recorded;
 use crate::service::{Service, wall_clock};
 use crate::services::messages::{Report, Stored};
 use crate::services::{self, Desk, text};
+use crate::split::Split;
 use crate::store::{Store, StoreError};
 
 /// How long a question waits for others.
@@ -68,7 +69,11 @@ pub(crate) struct Failed(pub(crate) StatusCode, pub(crate) String);
 
 impl IntoResponse for Failed {
     fn into_response(self) -> Response {
-        (self.0, Json(serde_json::json!({ "error": self.1 }))).into_response()
+        let mut response = (self.0, Json(serde_json::json!({ "error": self.1 }))).into_response();
+        if self.0 == StatusCode::SERVICE_UNAVAILABLE {
+            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(u16::from(WAIT)));
+        }
+        response
     }
 }
 
@@ -121,7 +126,7 @@ pub(crate) async fn ask<T: Send + 'static>(
     question: impl FnOnce(&mut Store) -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, Failed> {
     let turn = service.turn_to_ask();
-    let busy = || Failed(StatusCode::SERVICE_UNAVAILABLE, "too many questions are in work".to_owned());
+    let busy = || Failed(StatusCode::SERVICE_UNAVAILABLE, "too many questions are in work: ask again later".to_owned());
     let turn = tokio::time::timeout(PATIENCE, turn).await.ok().flatten().ok_or_else(busy)?;
     let store = service.store();
     let asked = tokio::task::spawn_blocking(move || {
@@ -318,29 +323,23 @@ async fn difference(State(service): State<Arc<Service>>, Asking(asked): Asking<A
 async fn front(State(service): State<Arc<Service>>) -> Result<Response, Failed> {
     const LATELY: u64 = 300 * 1_000_000_000;
     let now = wall_clock();
-    let (from, to) = (now.saturating_sub(LATELY), now);
+    let lately = Period { from: now.saturating_sub(LATELY), to: now };
     let asked = Arc::clone(&service);
-    let lately = ask(&service, move |store| {
-        let lately = match store.period(from, to)? {
-            None => Err(String::new()),
-            Some((submodel, merge)) => {
-                let answer = Answer::of(submodel, &merge, &store.metered(from, to)?);
-                answer.and_then(|answer| Ok((answer.busiest()?, answer.look()?)))
-            }
-        };
-        Ok((store.intervals(from, to)?, lately, hours(&asked, store, now)?))
+    let found = ask(&service, move |store| {
+        let split = Split::of(store, lately)?;
+        let look = split.last().map(|last| last.and_then(|own| Ok((own.busiest()?, own.picture()?))));
+        Ok((store.intervals(lately.from, lately.to)?, look, split.held(), hours(&asked, store, now)?))
     });
-    let (intervals, lately, hours) = lately.await?;
+    let (intervals, look, held, hours) = found.await?;
     let (status, fault) = (service.status(), service.fault());
-    let page = page::page(&page::Page {
-        status: &status,
-        fault: fault.as_deref(),
-        intervals: &intervals,
-        lately: lately.as_ref().map(|(busiest, (picture, _))| (&busiest[..], &**picture)).map_err(String::as_str),
-        held: lately.as_ref().map_or(&[][..], |(_, (_, held))| &held[..]),
-        hours: &hours,
-    });
-    Ok(([("content-security-policy", page::POLICY)], Html(page)).into_response())
+    let now = match &look {
+        None => page::Now::Nothing,
+        Some(Err(why)) => page::Now::Unsolved(why),
+        Some(Ok((busiest, picture))) => page::Now::Solved { busiest, picture },
+    };
+    let page =
+        page::Page { status: &status, fault: fault.as_deref(), intervals: &intervals, now, held: &held, hours: &hours };
+    Ok(([("content-security-policy", page::POLICY)], Html(page::page(&page))).into_response())
 }
 
 /// Measured against predicted responses of the last whole hours that have anything.
@@ -357,11 +356,7 @@ fn hours(service: &Service, store: &mut Store, now: u64) -> Result<Vec<page::Hou
         let known = service.hours().get(&start).filter(|(own, _)| *own == spans).map(|(_, held)| held.clone());
         let held = match known {
             Some(held) => held,
-            None => {
-                let Some((submodel, merge)) = store.period(start, start + HOUR)? else { continue };
-                let answer = Answer::of(submodel, &merge, &store.metered(start, start + HOUR)?);
-                answer.and_then(|answer| answer.agreement()).unwrap_or_default()
-            }
+            None => Split::of(store, Period { from: start, to: start + HOUR })?.held(),
         };
         let mut cache = service.hours();
         cache.retain(|own, _| *own + (SHOWN + 1) * HOUR > now);
@@ -428,4 +423,57 @@ async fn import(State(desk): State<Desk>, request: Request) -> Result<Response, 
     let now = wall_clock();
     ask(&service, move |store| store.add(found.start, now, &found.submodel, &found.merge)).await?;
     Ok(Json(serde_json::json!({ "imported": true, "stored": null, "duplicates": null })).into_response())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::{Future as _, poll_fn};
+    use std::sync::Arc;
+    use std::task::Poll;
+
+    use axum::body::Body;
+    use axum::http::{Request, StatusCode};
+    use axum::response::Response;
+    use tower::ServiceExt as _;
+
+    use crate::access::Access;
+    use crate::serve::routes;
+    use crate::service::{QUESTIONS, Service, WAITING};
+    use crate::worker::Working;
+
+    async fn asked(service: &Arc<Service>, path: &str) -> Response {
+        let request = Request::get(path).body(Body::empty()).expect("it is a request");
+        routes(service, &Arc::new(Access::default())).oneshot(request).await.expect("it answers")
+    }
+
+    #[tokio::test]
+    async fn more_questions_than_may_wait_are_told_to_come_again() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let service = Service::start(&folder.path().join("store.db"), Working::default()).expect("it starts");
+        let mut turns = Vec::new();
+        for _ in 0..QUESTIONS {
+            turns.push(service.turn_to_ask().await.expect("nobody else asks"));
+        }
+        let mut waiting: Vec<_> = (0..WAITING).map(|_| Box::pin(service.turn_to_ask())).collect();
+        for one in &mut waiting {
+            assert!(poll_fn(|context| Poll::Ready(one.as_mut().poll(context).is_pending())).await);
+        }
+        {
+            let mut next = Box::pin(service.turn_to_ask());
+            assert!(poll_fn(|context| Poll::Ready(matches!(next.as_mut().poll(context), Poll::Ready(None)))).await);
+        }
+        for path in ["/v1/intervals", "/v1/period/solution?from=-1h", "/services/applications", "/"] {
+            let answer = asked(&service, path).await;
+            assert_eq!(answer.status(), StatusCode::SERVICE_UNAVAILABLE, "{path}");
+            assert!(answer.headers().contains_key("retry-after"), "{path}");
+        }
+        // What needs no turn is answered all the same.
+        assert_eq!(asked(&service, "/healthz").await.status(), StatusCode::OK);
+        drop(turns);
+        for one in waiting {
+            assert!(one.await.is_some());
+        }
+        assert_eq!(asked(&service, "/v1/intervals").await.status(), StatusCode::OK);
+        tokio::task::spawn_blocking(move || service.stop()).await.expect("it stops");
+    }
 }

@@ -43,7 +43,7 @@ pub const GRACE: Nanos = 6 * SECOND;
 
 impl Default for Working {
     fn default() -> Self {
-        let gathering = Gathering { grace: GRACE, limit: 30 * SECOND, most_bytes: 88 << 20 };
+        let gathering = Gathering { grace: GRACE, limit: 30 * SECOND, most_bytes: 56 << 20 };
         Self {
             gathering,
             folding: Folding::default(),

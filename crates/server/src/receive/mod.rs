@@ -18,6 +18,7 @@ use bytes::Bytes;
 use crate::journal::Kind;
 use crate::service::{Busy, Service};
 use crate::spans::each_span;
+pub(crate) use answer::WAIT;
 use body::Budget;
 pub(crate) use http::plain;
 

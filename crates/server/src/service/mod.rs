@@ -17,11 +17,11 @@ use dyelog_observe::observation::Observation;
 use dyelog_observe::system::System;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
 
-use crate::answer::Held;
 use crate::counts::Counts;
 use crate::journal::medium::{Folder, Medium};
 use crate::journal::{Journal, Kind, Record};
 use crate::puts::Puts;
+use crate::split::Compared;
 use crate::store::{Location, Store, StoreError};
 use crate::worker::{Worker, WorkerError, Working};
 pub use clock::wall_clock;
@@ -42,7 +42,9 @@ const RETRY: Duration = Duration::from_secs(1);
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How many questions to the store are in work at a time.
-const QUESTIONS: usize = 4;
+pub(crate) const QUESTIONS: usize = 4;
+/// How many wait for those. More are told to come again: each holds a connection that a sender may need.
+pub(crate) const WAITING: usize = 64;
 
 /// Why a payload was not taken. The sender may try again later.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -140,7 +142,7 @@ impl Shared {
 }
 
 /// By the begin of an hour, how many spans it had, and what was made of it for people.
-type Hours = BTreeMap<u64, (u64, Vec<Held>)>;
+type Hours = BTreeMap<u64, (u64, Compared)>;
 
 /// A running service.
 pub struct Service {
@@ -157,6 +159,8 @@ pub struct Service {
     system: OnceLock<System>,
     /// Turns to ask the store: threads are left to those that bring something.
     questions: Arc<Semaphore>,
+    /// Places to wait for one.
+    waiting: Semaphore,
     /// Held for as long as the store is in use.
     _lock: File,
 }
@@ -231,6 +235,7 @@ impl Service {
             hours: Mutex::default(),
             system: OnceLock::new(),
             questions: Arc::new(Semaphore::new(QUESTIONS)),
+            waiting: Semaphore::new(WAITING),
             _lock: lock,
         }))
     }
@@ -365,8 +370,9 @@ impl Service {
         self.hours.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for a turn to ask the store; `None` once there are none any more.
+    /// Waits for a turn to ask the store; `None` where too many wait.
     pub(crate) async fn turn_to_ask(&self) -> Option<OwnedSemaphorePermit> {
+        let _place = self.waiting.try_acquire().ok()?;
         Arc::clone(&self.questions).acquire_owned().await.ok()
     }
 

@@ -29,6 +29,44 @@ fn rows(seen: &Seen) -> Vec<Vec<String>> {
     seen.document.split("<tr>").skip(1).map(|row| cells(row.split("</tr>").next().unwrap())).collect()
 }
 
+/// Markup that would run, as text and in an attribute.
+const HOSTILE: &str = "\"'><script>alert(1)</script><img src=x onerror=alert(1)>]]>";
+
+#[test]
+fn names_with_markup_stay_text() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = Program::start(&folder.path().join("store.db"), &["--grace", "0", "--limit", "1"]);
+    let begin = wall_clock() - 60 * SECOND;
+    for number in 0..60 {
+        let mut spans = trace(number, begin + number * SECOND / 5, &[2 + number % 7, 3]);
+        for (service, span) in &mut spans {
+            *service = if *service == "shop" { HOSTILE } else { "</title><svg onload=alert(1)>" };
+            span.name = HOSTILE.to_owned();
+        }
+        assert_eq!(program.put(&request(&spans)).expect("it answers").status, 200);
+    }
+    let folded = || program.figure("dyelog_spans{state=\"folded\"}") == 300;
+    while !folded() {
+        thread::sleep(Duration::from_millis(100));
+    }
+    let own = "%22%3E%3Cscript%3E";
+    for path in [
+        "/".to_owned(),
+        "/v1/period/report?from=-5m".to_owned(),
+        format!("/v1/period/report?from={own}"),
+        "/v1/period/difference?from=-5m&to=now&other_from=-5m&other_to=now".to_owned(),
+    ] {
+        let answer = program.ask("GET", &path, &[], b"").expect("it answers").text();
+        let (head, body) = answer.split_at(answer.find("<body").unwrap_or(0));
+        assert!(!head.contains("</title><svg") && !body.contains("<script>alert"), "{path}: {answer}");
+        assert!(!body.contains("<img") && !body.contains("<svg onload"), "{path}: {answer}");
+    }
+    let page = program.ask("GET", "/", &[], b"").expect("it answers").text();
+    // The model is there: its scenario in the table, its tasks in the picture.
+    let picture = page.find("<svg").expect("it is solved");
+    assert!(page[..picture].contains("&lt;script&gt;") && page[picture..].contains("&lt;script&gt;"), "{page}");
+}
+
 #[test]
 #[ignore = "needs chromium"]
 fn the_page_shows_what_arrives_and_the_model_of_it() {

@@ -5,6 +5,7 @@ use dyelog_observe::observation::{Input, Observation, Operation, Process, Servic
 use dyelog_observe::system::System;
 use dyelog_server::parts::Parts;
 use dyelog_server::period::Period;
+use dyelog_server::split::Split;
 use dyelog_server::store::{LEVELS, Store};
 
 use crate::support::{BEGIN, Recorded, SECOND, of_file, trace};
@@ -20,6 +21,10 @@ impl Chance {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % most
     }
+
+    fn word(&mut self) -> u64 {
+        (self.below(1 << 31) << 33) | (self.below(1 << 31) << 2)
+    }
 }
 
 /// What an operation does in an interval: how many there are, the time of each call, and the instance of `stock` that is asked.
@@ -34,9 +39,15 @@ const USUAL: Load = Load { count: 24, call: 6, calls: 1, instances: 1 };
 
 /// The parts of so many intervals.
 fn parts(intervals: u64, of: impl Fn(u64) -> Load) -> Parts {
+    let (_folder, store) = recorded(intervals, of);
+    Parts::of(&store, ALL).expect("it is read").expect("it has intervals")
+}
+
+/// A store of so many intervals, and its folder.
+fn recorded(intervals: u64, of: impl Fn(u64) -> Load) -> (tempfile::TempDir, Store) {
     let folder = tempfile::tempdir().expect("a folder");
     let mut store = Store::open(&folder.path().join("store.db")).expect("a store");
-    let mut chance = Chance(7);
+    let (mut chance, mut identifiers) = (Chance(7), Chance(3));
     for number in 0..intervals {
         let begin = BEGIN + number * LENGTH;
         let load = of(number);
@@ -48,7 +59,12 @@ fn parts(intervals: u64, of: impl Fn(u64) -> Load) -> Parts {
             let calls: Vec<u64> = (0..load.calls).map(|_| load.call / 2 + chance.below(load.call + 1)).collect();
             let instance = ["stock#1", "stock#2", "stock#3"][chance.below(load.instances) as usize];
             let more = trace(number * 1000 + own, start, &calls).into_iter();
-            spans.extend(more.map(|(service, span)| (if service == "shop" { "shop" } else { instance }, span)));
+            // As SDKs draw them: identifiers of a part of a range tell of a sampler.
+            let identifier = [identifiers.word(), identifiers.word()].map(u64::to_be_bytes).concat();
+            spans.extend(more.map(|(service, mut span)| {
+                span.trace_id.clone_from(&identifier);
+                (if service == "shop" { "shop" } else { instance }, span)
+            }));
         }
         if spans.is_empty() {
             continue;
@@ -56,7 +72,7 @@ fn parts(intervals: u64, of: impl Fn(u64) -> Load) -> Parts {
         let (submodel, merge) = saved::parse(&"test".into(), &of_file(&spans)).expect("it was just made");
         store.add(begin, begin, &submodel, &merge).expect("it is written");
     }
-    Parts::of(&store, ALL).expect("it is read").expect("it has intervals")
+    (folder, store)
 }
 
 /// That there are two parts, and the second begins with such an interval; what changes there.
@@ -83,6 +99,27 @@ fn work_that_changes_splits_a_period_though_rates_stay() {
     let what = split_at(&parts, 36);
     assert!(what.contains("the work of `find` at `stock` goes from 5.98 ms to 12.2 ms"), "{what}");
     assert!(!what.contains("the rate of"), "{what}");
+}
+
+#[test]
+fn parts_are_held_against_models_of_their_own() {
+    let (_folder, mut store) = recorded(60, |number| Load { call: if number < 36 { 6 } else { 12 }, ..USUAL });
+    let period = Period { from: BEGIN, to: BEGIN + 60 * LENGTH };
+    let compared = Split::of(&mut store, period).expect("it is read").held();
+    assert_eq!((compared.parts.len(), compared.changes.len(), compared.left_out), (2, 1, 0), "{compared:?}");
+    assert!(compared.changes[0].contains("goes from 5.98 ms to 12.2 ms"), "{compared:?}");
+    for (part, (_, held)) in compared.parts.iter().enumerate() {
+        let held = held.as_ref().expect("it is solved");
+        let (measured, predicted) = held[0].measured.zip(held[0].predicted).expect("it was timed");
+        // The call, and 5 ms of the operation and around it.
+        let meant = [0.011, 0.017][part];
+        assert!((measured / meant - 1.0).abs() < 0.05 && (predicted / measured - 1.0).abs() < 0.05, "{compared:?}");
+    }
+    let (_folder, mut store) = recorded(60, |_| USUAL);
+    let compared = Split::of(&mut store, period).expect("it is read").held();
+    // Starts come in bursts, which is told, but nothing changes.
+    let moments = compared.changes.iter().filter(|own| own.starts_with("at ")).count();
+    assert_eq!((compared.parts.len(), moments, &*compared.parts[0].0), (1, 0, ""), "{compared:?}");
 }
 
 #[test]

@@ -1,0 +1,89 @@
+//! A period as people look at it: in parts, between moments at which something changes, each with a model of its own.
+
+use crate::answer::{Answer, Held};
+use crate::parts::{Part, Parts};
+use crate::period::{Period, written};
+use crate::store::{Store, StoreError};
+
+/// Of how many parts there are models: each is made and solved.
+const MODELLED: usize = 3;
+/// At so many moments changes are told, and so many of each.
+const MOMENTS: usize = 4;
+const TOLD: usize = 3;
+
+/// The parts of a period, with their models.
+pub struct Split {
+    /// What each is called, which is nothing where it is all of the period; in the order of time.
+    parts: Vec<(String, Result<Answer, String>)>,
+    changes: Vec<String>,
+    left_out: usize,
+}
+
+/// Measured against predicted responses of a period.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Compared {
+    /// By part: what it is called, which is nothing where it is all of the period, and its scenarios; or why it cannot be solved.
+    pub parts: Vec<(String, Result<Vec<Held>, String>)>,
+    /// What changes within the period, and when.
+    pub changes: Vec<String>,
+    /// Shorter parts that are not modelled.
+    pub left_out: usize,
+}
+
+impl Split {
+    /// Of what traces recorded in a period; of nothing it has no parts.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn of(store: &mut Store, period: Period) -> Result<Self, StoreError> {
+        let Parts { parts, borders, .. } = Parts::of(store, period)?.unwrap_or_default();
+        let moments = borders.iter().take(MOMENTS);
+        let mut changes: Vec<String> = moments
+            .map(|own| {
+                format!("at {} {}", written(own.at), own.what.iter().take(TOLD).cloned().collect::<Vec<_>>().join(", "))
+            })
+            .collect();
+        if borders.len() > MOMENTS {
+            changes.push(format!("at {} other moments, too", borders.len() - MOMENTS));
+        }
+        let longest = longest(&parts);
+        let left_out = parts.len() - longest.len();
+        let mut modelled = Vec::new();
+        for Part { from, to, .. } in longest {
+            let (name, own) = match parts.len() {
+                1 => (String::new(), period),
+                _ => (format!("{} to {}", written(from), written(to)), Period { from, to }),
+            };
+            let Some((submodel, merge)) = store.period(own.from, own.to)? else { continue };
+            let answer = Answer::of(submodel, &merge, &store.metered(own.from, own.to)?);
+            if let Ok(answer) = &answer {
+                changes.extend(answer.changes());
+            }
+            modelled.push((name, answer));
+        }
+        Ok(Self { parts: modelled, changes, left_out })
+    }
+
+    /// The model of the last part; `None` where nothing was recorded.
+    pub fn last(&self) -> Option<Result<&Answer, String>> {
+        self.parts.last().map(|(_, answer)| answer.as_ref().map_err(Clone::clone))
+    }
+
+    /// Measured against predicted responses.
+    pub fn held(self) -> Compared {
+        let held = |answer: Result<Answer, String>| answer.and_then(|own| own.agreement());
+        let parts = self.parts.into_iter().map(|(name, answer)| (name, held(answer))).collect();
+        Compared { parts, changes: self.changes, left_out: self.left_out }
+    }
+}
+
+/// The last part, which is how the system is now, and the longest others.
+fn longest(parts: &[Part]) -> Vec<Part> {
+    let Some((last, rest)) = parts.split_last() else { return Vec::new() };
+    let mut others = rest.to_vec();
+    others.sort_by_key(|own| (std::cmp::Reverse(own.to.saturating_sub(own.from)), own.from));
+    others.truncate(MODELLED - 1);
+    others.sort_by_key(|own| own.from);
+    others.push(*last);
+    others
+}
