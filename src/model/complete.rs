@@ -81,15 +81,15 @@ pub fn complete_as_traced(
     let loads = choose_loads(&parts, configuration, traced, &demands, &mut findings);
     let mut built = Assembly::build(&parts, configuration, traced, &demands, &loads);
     let busiest = traced.hosts().map(|(_, host)| host.utilization).fold(stability::busiest(&built.model), f64::max);
-    let doubt = fragments::doubt(&lost, &parts, busiest);
+    let lost_spans = fragments::lost_part(&lost, &parts);
+    let doubt = fragments::doubt(lost_spans, busiest);
     let totals = parts.customers.iter().map(|own| &own.scenario_total);
     let by_queues = chance::queues(&built.model, &built.origins, busiest, totals);
     // Errors are logarithms of factors, the doubt is a part.
     for (scenario, queues) in built.origins.scenarios.iter_mut().zip(by_queues) {
         scenario.response_error = scenario.response_error.map(|error| error.max(queues).hypot(doubt.ln_1p()));
     }
-    let certainty =
-        Certainty::new(&parts, traced, &Recording::of(sub.scenarios.values()), fragments::lost_part(&lost, &parts));
+    let certainty = Certainty::new(&parts, traced, &Recording::of(sub.scenarios.values()), lost_spans);
     for origin in &mut built.origins.entries {
         origin.doubt = certainty.of(origin.total, &origin.sources);
     }
@@ -110,7 +110,7 @@ pub fn complete_as_traced(
     findings.extend(threads_note(&built, configuration));
     findings.extend(unseen_work(&built));
     findings.extend(outvoted(&built, sub));
-    findings.extend(fragments::note(&lost, &parts, doubt));
+    findings.extend(fragments::note(&lost, &parts, lost_spans, doubt));
     findings.extend(network::findings(&parts, configuration));
     findings.extend(crate::model::unused::entries(&built.model, configuration));
     findings.extend(built.findings);

@@ -324,6 +324,9 @@ struct Losses {
     least: f64,
 }
 
+/// Calls of an entry by phase, kind and called entry.
+type Groups = BTreeMap<(u8, RequestKind, EntryIndex), Group>;
+
 /// Calls of an entry to another one.
 struct Group {
     labels: Vec<CallLabel>,
@@ -333,8 +336,8 @@ struct Group {
 }
 
 /// The calls of an entry, by phase, kind and called entry.
-fn groups(entry: &EntryTotal) -> BTreeMap<(u8, RequestKind, EntryIndex), Group> {
-    let mut groups: BTreeMap<(u8, RequestKind, EntryIndex), Group> = BTreeMap::new();
+fn groups(entry: &EntryTotal) -> Groups {
+    let mut groups = Groups::new();
     for (label, call) in &entry.calls {
         let Some(to) = label.to else { continue };
         let new = || Group { labels: Vec::new(), count: 0, is_seen: false };
@@ -414,7 +417,7 @@ impl Losses {
     }
 
     /// Which part of the calls that lost their caller were made by invocations whose own span was lost: as many as these lack of the calls that others make.
-    fn of_inferred(&self, entry: &EntryTotal, groups: &BTreeMap<(u8, RequestKind, EntryIndex), Group>) -> f64 {
+    fn of_inferred(&self, entry: &EntryTotal, groups: &Groups) -> f64 {
         let made: u64 = groups.values().map(|group| group.count).sum();
         let lost = |((.., to), group): (&(u8, RequestKind, EntryIndex), &Group)| {
             group.count as f64 * (self.callers.get(to).copied().unwrap_or(1.0) - 1.0)
@@ -531,10 +534,10 @@ fn counted(entry: &EntryTotal) -> impl Iterator<Item = (EntryIndex, u64)> + '_ {
 /// The busiest server that lost spans are reckoned with: beyond, a response may be anything.
 const BUSIEST: f64 = 0.95;
 
-/// By how much a predicted response may be off, as a part of it, where spans were lost and the busiest server is so busy. Demands and calls are known to as
+/// By how much a predicted response may be off, as a part of it, where this part of spans was lost and the busiest server is so busy. Demands and calls are known to as
 /// much as was lost, and queues grow by 1/(1 − busy) times that.
-pub fn doubt(lost: &LostBeginnings, parts: &Parts<'_>, busy: f64) -> f64 {
-    lost_part(lost, parts) / (1.0 - busy.clamp(0.0, BUSIEST))
+pub fn doubt(spans: f64, busy: f64) -> f64 {
+    spans / (1.0 - busy.clamp(0.0, BUSIEST))
 }
 
 /// The part of spans that was lost: by calls whose caller is gone, as far as these were not put together again, and by operations whose first span is.
@@ -562,10 +565,9 @@ fn mended_part(parts: &Parts<'_>) -> f64 {
     mended(parts) as f64 / spans.max(1) as f64
 }
 
-/// Says that fragments make no load, what rates may lack, and by how much a response may be off.
-pub fn note(lost: &LostBeginnings, parts: &Parts<'_>, doubt: f64) -> Option<Diagnostic> {
+/// Says that fragments make no load, what rates may lack, which part of spans was lost, and by how much a response may be off.
+pub fn note(lost: &LostBeginnings, parts: &Parts<'_>, spans: f64, doubt: f64) -> Option<Diagnostic> {
     let all: u64 = lost.scenarios.iter().map(|(_, count)| count).sum();
-    let spans = lost_part(lost, parts);
     if all == 0 && spans < TOLD {
         return None;
     }

@@ -59,7 +59,7 @@ pub fn text(model: &Model, outlook: &Outlook, look: Look) -> String {
     };
     let what = words(model, first.resource);
     let times = significant(first.factor, 2, -3..6);
-    let told = first.interval.filter(|own| own.high - own.low > 2.0 * NARROW * first.factor);
+    let told = first.interval.filter(|own| own.is_wider(first.factor, NARROW));
     let range =
         told.map(|own| format!(" ({})", between(own, |factor| significant(factor, 2, -3..6)))).unwrap_or_default();
     let whose = if outlook.loads.iter().any(|load| load.assumed) { "the assumed" } else { "today's" };

@@ -155,7 +155,7 @@ fn scenarios(model: &Model, results: &Results, origins: &Origins) -> Table {
 fn processors(model: &Model, results: &Results, origins: Option<&Origins>) -> Table {
     let intervals = utilization::intervals(model, results, origins);
     let is_wide = |(own, result): (&Option<Interval>, &ProcessorResult)| {
-        own.is_some_and(|own| own.high - own.low > 2.0 * NARROW * result.utilization)
+        own.is_some_and(|own| own.is_wider(result.utilization, NARROW))
     };
     let told = intervals.iter().zip(&results.processors).any(is_wide);
     let headings = ["PROCESSOR", ">SERVERS", ">UTILIZATION (busy servers)", ">95 % INTERVAL"];

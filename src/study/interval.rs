@@ -35,6 +35,11 @@ impl Interval {
         Self { low: figure * (-logarithm).exp(), high: figure * logarithm.exp() }
     }
 
+    /// Whether it is wider than this part of a figure to both sides.
+    pub fn is_wider(&self, figure: f64, part: f64) -> bool {
+        self.high - self.low > 2.0 * part * figure
+    }
+
     /// Whether it has any of the values from `low` to `high`.
     pub fn meets(&self, low: f64, high: f64) -> bool {
         self.low <= high && self.high >= low

@@ -5,10 +5,11 @@ use crate::parts::{Part, Parts};
 use crate::period::{Period, written};
 use crate::store::{Store, StoreError};
 
-/// Of how many parts there are models: each is made and solved.
+/// The most parts that are modelled: each model takes a solution.
 const MODELLED: usize = 3;
-/// At so many moments changes are told, and so many of each.
+/// The most moments of change that are listed.
 const MOMENTS: usize = 4;
+/// The most changes that are listed of one moment.
 const TOLD: usize = 3;
 
 /// The parts of a period, with their models.

@@ -157,9 +157,9 @@ impl Traced {
                 continue;
             }
             let stations = occupancy.stations as f64;
-            let seen: f64 = entries.iter().map(|index| observed.present(parts, *index)).sum();
             let observed = observed.at(parts, &entries);
             let probability = observed.probability;
+            let seen: f64 = entries.iter().map(|index| observed.present(parts, *index)).sum();
             let busy = configuration.measured.get(&name).copied();
             let discipline = Discipline::given(scheduling_given(configuration, &name));
             let is_recorded = waits::is_recorded(parts, &entries);
@@ -174,20 +174,10 @@ impl Traced {
                 Some(busy) => Load::measured(&fit, stations, there, probability < 1.0, busy),
                 None => Load::of(&fit, stations, there, probability < 1.0),
             };
-            let busy_with =
-                |(servers, imputed): &(u32, f64)| Load::traced(*servers, *imputed, stations, there, probability < 1.0);
-            let work = if busy.is_some() {
-                (1.0, 1.0)
-            } else {
-                let all = fit.fitting.iter().map(busy_with);
-                // Of what was sampled all may be work: few were seen together.
-                let all = all.chain((probability < 1.0).then_some(there));
-                all.fold((1.0, 1.0), |(least, most): (f64, f64), busy| {
-                    let part = busy / load.busy.max(f64::MIN_POSITIVE);
-                    (least.min(part), most.max(part))
-                })
-            };
-            traced.work.extend(entries.iter().map(|index| (*index, work)));
+            if busy.is_none() {
+                let range = load.range(&fit, stations, probability < 1.0);
+                traced.work.extend(entries.iter().map(|index| (*index, range)));
+            }
             for (place, &index) in entries.iter().enumerate() {
                 // What was measured is shared out by how long invocations were there, as equal sharing has it.
                 let is_shared = busy.is_some() && fit.discipline == Discipline::Sharing;
@@ -495,6 +485,17 @@ impl Load {
         Self::busy(stations, there, measured.min(most), imputed, fit)
     }
 
+    /// How many servers are busy at the least and at the most with numbers of them that fit, as parts of how many are.
+    fn range(&self, fit: &Fit, stations: f64, is_sampled: bool) -> (f64, f64) {
+        let all = fit.fitting.iter();
+        let all = all.map(|(servers, imputed)| Self::traced(*servers, *imputed, stations, self.there, is_sampled));
+        // Of what was sampled all may be work: few were seen together.
+        all.chain(is_sampled.then_some(self.there)).fold((1.0, 1.0), |(least, most): (f64, f64), busy| {
+            let part = busy / self.busy.max(f64::MIN_POSITIVE);
+            (least.min(part), most.max(part))
+        })
+    }
+
     fn busy(stations: f64, there: f64, busy: f64, imputed: f64, fit: &Fit) -> Self {
         let scale = busy / imputed.max(f64::MIN_POSITIVE);
         let each = busy / stations;
@@ -554,7 +555,7 @@ impl Evidence {
         let off = measured
             .map_or(0.0, |busy| unlike(seen / probability * imputed.all, busy.cores(f64::from(servers) * stations)));
         let early = (imputed.early / EARLY).min(MOST_ERRORS);
-        let is_whole = probability >= 1.0 && occupancy.is_dated();
+        let is_whole = occupancy.is_whole(probability);
         let in_order = match discipline {
             // New work that goes first leaves early even more often than equal sharing lets it.
             Discipline::Sharing | Discipline::Multilevel(_) if is_whole => {
@@ -599,7 +600,7 @@ impl Evidence {
 /// Orders of service in which so many servers may have worked, without those of levels. What was not traced nobody saw come and go: then only
 /// shares are known.
 fn disciplines(occupancy: &Occupancy, probability: f64, given: Option<Discipline>, servers: u32) -> Vec<Discipline> {
-    if probability < 1.0 || !occupancy.is_dated() || servers as usize >= occupancy.most {
+    if !occupancy.is_whole(probability) || servers as usize >= occupancy.most {
         return vec![Discipline::Sharing];
     }
     given.map_or_else(|| Discipline::TELLING.to_vec(), |given| vec![given])
@@ -607,8 +608,7 @@ fn disciplines(occupancy: &Occupancy, probability: f64, given: Option<Discipline
 
 /// Orders of service with levels in which so many servers may have worked.
 fn levels(occupancy: &Occupancy, probability: f64, given: Option<Discipline>, servers: u32) -> Vec<Discipline> {
-    let is_whole = probability >= 1.0 && occupancy.is_dated();
-    if !is_whole || servers as usize >= occupancy.most || given.is_some() {
+    if !occupancy.is_whole(probability) || servers as usize >= occupancy.most || given.is_some() {
         return Vec::new();
     }
     Discipline::levels(occupancy.mean_stay()).collect()

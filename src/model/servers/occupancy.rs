@@ -147,14 +147,14 @@ impl Occupancy {
         self.dated
     }
 
-    /// Whether all of them were.
-    pub fn is_dated(&self) -> bool {
-        self.dated == self.seen.len()
+    /// Whether all that were there were recorded, each with that probability.
+    pub fn is_whole(&self, probability: f64) -> bool {
+        probability >= 1.0 && self.dated == self.seen.len()
     }
 
     /// Stays that were recorded, with a value of each.
-    fn recorded<'v, V: Copy>(&'v self, of: &'v [V]) -> impl Iterator<Item = (&'v Seen, V)> {
-        self.seen.iter().zip(of.iter().copied()).filter(|(stay, _)| stay.dated)
+    fn recorded<V>(&self, of: impl IntoIterator<Item = V>) -> impl Iterator<Item = (&Seen, V)> {
+        self.seen.iter().zip(of).filter(|(stay, _)| stay.dated)
     }
 
     /// Whether arrivals find as many on average as are there on average, as open arrivals do: to within three standard errors.
@@ -360,8 +360,7 @@ impl Occupancy {
     /// number by number.
     fn uneven(&self, found: &[usize], had: &[f64]) -> f64 {
         let mut groups = vec![[Sums::default(); MANY + 1]; self.kinds];
-        let values: Vec<(usize, f64)> = found.iter().copied().zip(had.iter().copied()).collect();
-        for (stay, (found, had)) in self.recorded(&values) {
+        for (stay, (&found, &had)) in self.recorded(found.iter().zip(had)) {
             let own = &mut groups[stay.kind][found.min(MANY)];
             own.count += 1;
             own.had += had;
@@ -387,13 +386,12 @@ impl Occupancy {
     /// The correlation within kinds of what stays met and what they had, in standard errors.
     fn dependence(&self, found: &[f64], had: &[f64]) -> f64 {
         let mut sums = vec![Sums::default(); self.kinds];
-        let values: Vec<(f64, f64)> = found.iter().copied().zip(had.iter().copied()).collect();
-        for (stay, (found, had)) in self.recorded(&values) {
+        for (stay, (&found, &had)) in self.recorded(found.iter().zip(had)) {
             sums[stay.kind].count += 1;
             sums[stay.kind].found += found;
             sums[stay.kind].had += had;
         }
-        for (stay, (found, had)) in self.recorded(&values) {
+        for (stay, (&found, &had)) in self.recorded(found.iter().zip(had)) {
             let own = &mut sums[stay.kind];
             let count = own.count as f64;
             let (found, had) = (found - own.found / count, had - own.had / count);

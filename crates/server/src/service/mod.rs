@@ -43,7 +43,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How many questions to the store are in work at a time.
 pub(crate) const QUESTIONS: usize = 4;
-/// How many wait for those. More are told to come again: each holds a connection that a sender may need.
+/// The most questions that wait for a turn. Others get 503, since each holds a connection that a sender may need.
 pub(crate) const WAITING: usize = 64;
 
 /// Why a payload was not taken. The sender may try again later.

@@ -117,7 +117,7 @@ fn parts_are_held_against_models_of_their_own() {
     }
     let (_folder, mut store) = recorded(60, |_| USUAL);
     let compared = Split::of(&mut store, period).expect("it is read").held();
-    // Starts come in bursts, which is told, but nothing changes.
+    // A finding tells of bursts of starts. Nothing changes.
     let moments = compared.changes.iter().filter(|own| own.starts_with("at ")).count();
     assert_eq!((compared.parts.len(), moments, &*compared.parts[0].0), (1, 0, ""), "{compared:?}");
 }

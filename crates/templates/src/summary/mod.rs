@@ -131,16 +131,12 @@ impl Summary {
         self.cuts.add_witness(&mut self.submodel, index, toeg, names, accepted_at);
         self.add_outcome(toeg, outcome, accepted_at, requests, found, index);
         let site = self.add_replica(toeg, names, accepted_at, index);
-        let evidence = outcomes::evidence(toeg, accepted_at);
+        let evidence = outcomes::evidence(toeg, names, accepted_at);
         let is_inferred = evidence == VisitEvidence::Inferred;
         let entry = self.submodel.entry_mut(index);
         entry.inferred += u64::from(is_inferred);
         entry.inferred_requests += if is_inferred { requests.len() as u64 } else { 0 };
-        let is_silent = match evidence {
-            VisitEvidence::Recorded => outcomes::is_silent(toeg, names, accepted_at),
-            other => other == VisitEvidence::Silent,
-        };
-        entry.silent += u64::from(is_silent);
+        entry.silent += u64::from(evidence == VisitEvidence::Silent);
         let branches = branches.of_entry(number);
         let invocation = Invocation { toeg, outcome, entry: number as u32, nodes, requests, branches };
         let strands = !branches.is_empty() && (!is_measured(toeg) || are_strands(invocation));

@@ -13,13 +13,19 @@ pub(super) fn failed(toeg: &Toeg, node: NodeId) -> bool {
 }
 
 /// How a visit is known that was accepted at a node.
-pub(super) fn evidence(toeg: &Toeg, accepted_at: NodeId) -> VisitEvidence {
-    span(toeg, accepted_at).map(|span| span.evidence).unwrap_or_default()
+pub(super) fn evidence(toeg: &Toeg, names: &TraceNames, accepted_at: NodeId) -> VisitEvidence {
+    match span(toeg, accepted_at) {
+        Some(span) if span.evidence == VisitEvidence::Recorded && is_of_client(toeg, names, accepted_at, span) => {
+            VisitEvidence::Silent
+        }
+        Some(span) => span.evidence,
+        None => VisitEvidence::Recorded,
+    }
 }
 
-/// Whether the service of a visit recorded nothing of it: the span of a client tells it.
-pub(super) fn is_silent(toeg: &Toeg, names: &TraceNames, accepted_at: NodeId) -> bool {
-    span(toeg, accepted_at).is_some_and(|span| names.task(toeg.event(accepted_at).task).name != span.service)
+/// Whether the span at which a visit was accepted is that of its client: its service recorded none.
+fn is_of_client(toeg: &Toeg, names: &TraceNames, accepted_at: NodeId, span: &SpanItem) -> bool {
+    names.task(toeg.event(accepted_at).task).name != span.service
 }
 
 fn span(toeg: &Toeg, node: NodeId) -> Option<&SpanItem> {
@@ -70,7 +76,7 @@ impl Summary {
         let Some(item) = span(toeg, accepted_at) else { return 0 };
         let (replica, event) = (item.replica, toeg.event(accepted_at));
         // The span of a client tells nothing of who served it.
-        if !replica.instance.is_some() || is_silent(toeg, names, accepted_at) {
+        if !replica.instance.is_some() || is_of_client(toeg, names, accepted_at, item) {
             return 0;
         }
         let Some(begin) = toeg.operation().start.filter(|_| !event.time.is_nan()) else { return 0 };

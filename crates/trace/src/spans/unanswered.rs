@@ -22,7 +22,7 @@ use crate::spans::plan::{CallKind, Item, SpanPlan, What};
 use crate::spans::unanswered::donors::Donors;
 use dyelog_diagnostic::names::{Name, Names};
 
-/// A service that is named as the peer records its spans where so many calls like it were answered by it.
+/// From fewer calls or messages that were answered nothing follows of the others.
 const ENOUGH: u64 = 10;
 /// Of the operations that answer calls of one kind, so many are kept apart; they are those that answer most.
 const MOST_ANSWERS: usize = 32;

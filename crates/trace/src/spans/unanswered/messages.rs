@@ -1,11 +1,9 @@
 //! Messages that no span worked on: how many there are, and whether what was lost is their work.
 
-use super::{Answering, Known, Unanswered};
+use super::{Answering, ENOUGH, Known, Unanswered};
 use crate::spans::plan::{Item, SpanPlan};
 use dyelog_diagnostic::names::{Name, Names};
 
-/// From fewer messages that were worked on nothing follows.
-const ENOUGH: u64 = 10;
 /// So many pairs tell who works on messages where as much work is there without its message as messages without work.
 const PAIRS: u64 = 3;
 /// So many messages alike, and more, may be sent for each that was worked on: of fewer it is not clear that the others go there, too.
