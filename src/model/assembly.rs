@@ -85,7 +85,6 @@ impl<'a> Assembly<'a> {
         builder.fit();
         builder.share_own_time();
         builder.origins.divided = traced.hosts().next().is_some();
-        builder.origins.met_fewer = traced.met_fewer();
         builder.findings.extend(builder.demands.findings());
         replicas::spread(&mut builder.model);
         Assembled { model: builder.model, origins: builder.origins, findings: builder.findings }

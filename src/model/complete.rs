@@ -9,6 +9,7 @@ use crate::model::config::{Configuration, DemandValues};
 use crate::model::demand::DemandSource;
 use crate::model::load::Recording;
 use crate::model::parts::{Customer, Parts};
+use crate::model::population;
 use crate::model::servers::Traced;
 use crate::model::stationarity::OneFactor;
 use crate::model::{
@@ -204,6 +205,42 @@ fn outvoted(built: &Assembled, sub: &SubModel) -> Vec<Diagnostic> {
 /// How many entries are named.
 const SHOWN: usize = 5;
 
+/// A server of customers who do not think is busy all the time, by what traces tell of its work up to this: what is beyond is wrong with that.
+const SATURATED: f64 = 1.1;
+
+/// What tells the load of a scenario.
+struct Evidence {
+    /// The configuration.
+    configured: Option<Load>,
+    /// Customers that were seen to ask.
+    seen: Option<Load>,
+    /// The rate at which operations began, where nobody was seen to ask.
+    rate: Option<f64>,
+}
+
+impl Evidence {
+    fn of(customer: &Customer, recording: &Recording) -> Self {
+        let total = &customer.scenario_total;
+        let seen = load::observed_customers(total);
+        let rate = if seen.is_none() { recording.rate(total) } else { None };
+        Self { configured: customer.load, seen, rate }
+    }
+
+    /// The rate where nothing but it tells the load.
+    fn rate_alone(&self) -> Option<f64> {
+        self.rate.filter(|_| self.configured.is_none())
+    }
+
+    /// The rate of arrivals from outside.
+    fn open(&self) -> Option<f64> {
+        match self.configured {
+            Some(Load::Open { rate }) => Some(rate),
+            Some(Load::Closed { .. }) => None,
+            None => self.rate,
+        }
+    }
+}
+
 /// The load of each scenario. What was observed is used whether the model can sustain it or not: a model that lacks servers is to say so.
 fn choose_loads(
     parts: &Parts<'_>,
@@ -213,68 +250,53 @@ fn choose_loads(
     findings: &mut Vec<Diagnostic>,
 ) -> Loads {
     let recording = Recording::of(parts.sub.scenarios.values());
-    let wanted: Vec<(Option<Load>, Option<f64>)> = parts
-        .customers
-        .iter()
-        .map(|customer| {
-            let total = &customer.scenario_total;
-            let rate = load::observed_customers(total).is_none().then(|| recording.rate(total)).flatten();
-            (customer.load, rate)
-        })
-        .collect();
-    let observing = wanted.iter().any(|(configured, observed)| configured.is_none() && observed.is_some());
-    let overload = observing.then(|| {
+    let evidence: Vec<Evidence> = parts.customers.iter().map(|own| Evidence::of(own, &recording)).collect();
+    let observing = evidence.iter().any(|own| own.rate_alone().is_some());
+    let trial = observing.then(|| {
         let alone = vec![(Load::ALONE, LoadReason::Assumed); parts.customers.len()];
-        let trial = Assembly::build(parts, configuration, traced, demands, &alone);
-        let rates: Vec<(EntryId, f64)> = wanted
-            .iter()
-            .enumerate()
-            .filter_map(|(number, (configured, observed))| {
-                let rate = match configured {
-                    Some(Load::Open { rate }) => Some(*rate),
-                    Some(Load::Closed { .. }) => None,
-                    None => *observed,
-                };
-                // Customers come first in the model.
-                rate.map(|rate| (EntryId::from(number), rate))
-            })
-            .collect();
-        stability::check(&trial.model, &rates).err()
+        Assembly::build(parts, configuration, traced, demands, &alone).model
     });
-    let overload = overload.flatten();
-    let together: f64 = wanted.iter().filter_map(|(_, observed)| *observed).sum();
-    let all_observed = wanted.iter().all(|(configured, observed)| configured.is_none() && observed.is_some());
-    let customers = traced.customers().filter(|_| all_observed).map(f64::from);
-    let choose = |(customer, (configured, observed)): (&Customer, (Option<Load>, Option<f64>))| {
-        let name = &customer.scenario;
-        if configured.is_none() && observed.is_some() {
-            findings.extend(load::recordings_warning(name, &customer.scenario_total));
+    let overload = |rates: Vec<Option<f64>>| {
+        // Customers come first in the model.
+        let rates = rates.into_iter().enumerate().filter_map(|(number, rate)| Some((EntryId::from(number), rate?)));
+        stability::check(trial.as_ref()?, &rates.collect::<Vec<_>>()).err()
+    };
+    let mut overloaded = overload(evidence.iter().map(Evidence::open).collect());
+    let totals = parts.customers.iter().map(|customer| &customer.scenario_total);
+    let rates: Vec<_> = totals.zip(evidence.iter().map(Evidence::rate_alone)).collect();
+    let mut found = population::customers(&rates);
+    // Customers wait where a server is busy all the time, and make it no busier: what is more than chance is none of theirs.
+    if overloaded.as_ref().is_some_and(|own| own.utilization > SATURATED) {
+        found.fill(None);
+    } else if overloaded.is_some() {
+        let others = evidence.iter().zip(&found).map(|(own, found)| own.open().filter(|_| found.is_none()));
+        overloaded = overload(others.collect());
+    }
+    let mut loads = Loads::with_capacity(evidence.len());
+    for ((customer, own), found) in parts.customers.iter().zip(evidence).zip(found) {
+        let (name, total) = (&customer.scenario, &customer.scenario_total);
+        if own.rate_alone().is_some() {
+            findings.extend(load::recordings_warning(name, total));
         }
-        match (configured, observed, &overload) {
-            (Some(load), _, _) => (load, LoadReason::Configured),
-            (None, Some(rate), overload) => {
-                let total = &customer.scenario_total;
-                let own = customers.map(|customers| (customers * rate / together).round().max(1.0) as u32);
-                if let (None, Some(load)) = (overload, own.and_then(|own| load::as_customers(own, rate, total))) {
-                    findings.push(load::steady_note(name, load, rate, total));
-                    return (load, LoadReason::Observed);
-                }
-                findings.push(match overload {
+        let (load, reason, told) = match (own, found, &overloaded) {
+            (Evidence { configured: Some(load), .. }, _, _) => (load, LoadReason::Configured, None),
+            (Evidence { rate: Some(rate), .. }, Some(found), _) => {
+                (found.load, LoadReason::Observed, Some(population::note(name, &found, rate, total)))
+            }
+            (Evidence { rate: Some(rate), .. }, None, overloaded) => {
+                let told = match overloaded {
                     None => load::observed_note(name, rate, total, &recording),
                     Some(overload) => load::overload_warning(name, rate, overload, total),
-                });
-                (Load::Open { rate }, LoadReason::Observed)
+                };
+                (Load::Open { rate }, LoadReason::Observed, Some(told))
             }
-            (None, None, _) if load::observed_customers(&customer.scenario_total).is_some() => {
-                let load = load::observed_customers(&customer.scenario_total).unwrap_or(Load::ALONE);
-                findings.push(load::customers_note(name, load, &customer.scenario_total));
-                (load, LoadReason::Observed)
+            (Evidence { seen: Some(load), .. }, _, _) => {
+                (load, LoadReason::Observed, Some(load::customers_note(name, load, total)))
             }
-            (None, None, _) => {
-                findings.push(load::assumed_note(name, &customer.scenario_total));
-                (Load::ALONE, LoadReason::Assumed)
-            }
-        }
-    };
-    parts.customers.iter().zip(wanted).map(choose).collect()
+            _ => (Load::ALONE, LoadReason::Assumed, Some(load::assumed_note(name, total))),
+        };
+        findings.extend(told);
+        loads.push((load, reason));
+    }
+    loads
 }

@@ -125,18 +125,11 @@ fn present(total: &ScenarioTotal) -> Option<(f64, f64)> {
     Some((rate, rate * (waits + total.think.mean().unwrap_or(0.0))))
 }
 
-/// So many customers that make operations at that rate with the traced response; `None` where they could not.
+/// So many customers that make operations at that rate with the traced response; `None` where no response is known. Where they have no time to think, chance makes it
+/// a little less than none.
 pub fn as_customers(population: u32, rate: f64, total: &ScenarioTotal) -> Option<Load> {
-    let think_time = f64::from(population) / rate - total.response.mean()?;
-    (think_time >= 0.0).then_some(Load::Closed { population, think_time })
-}
-
-/// Says that arrivals were taken to be those of customers.
-pub fn steady_note(scenario: &str, load: Load, rate: f64, total: &ScenarioTotal) -> Diagnostic {
-    let told = note(format!("scenario `{scenario}` gets {load}, which make the observed {} operations a second", short(rate)))
-        .with_note(format!("{} operations met fewer others than open arrivals at that rate do", total.operations))
-        .with_note("customers of a closed class do: each waits for its response before the next request; `population` sets their number");
-    with_sampling(told, total).with_hint(hint(scenario))
+    let think_time = (f64::from(population) / rate - total.response.mean()?).max(0.0);
+    Some(Load::Closed { population, think_time })
 }
 
 /// Says that customers were taken from the traces.
@@ -308,7 +301,8 @@ fn sampling_note(total: &ScenarioTotal) -> Option<String> {
         .then(|| format!("each of them stands for {} operations, by how they were sampled", short(weight)))
 }
 
-fn with_sampling(told: Diagnostic, total: &ScenarioTotal) -> Diagnostic {
+/// Adds what is known of the sampling behind a rate.
+pub fn with_sampling(told: Diagnostic, total: &ScenarioTotal) -> Diagnostic {
     match sampling_note(total) {
         Some(sampling) => told.with_note(sampling),
         None => told,
@@ -504,11 +498,13 @@ pub fn overload_warning(scenario: &str, rate: f64, overload: &Overload, total: &
         .with_hint(hint(scenario))
 }
 
-fn note(message: String) -> Diagnostic {
+/// A note on a load that was chosen.
+pub fn note(message: String) -> Diagnostic {
     Diagnostic::new(Severity::Note, codes::LOAD_CHOSEN, Place::Nowhere, message)
 }
 
-fn hint(scenario: &str) -> String {
+/// How a scenario gets another load.
+pub fn hint(scenario: &str) -> String {
     format!("set `population` and `think_time`, or `rate`, under `[scenario.{}]`", toml_key(scenario))
 }
 

@@ -27,6 +27,7 @@ mod origins;
 mod outcomes;
 pub mod parameter;
 mod parts;
+mod population;
 mod profile;
 mod replicas;
 pub mod requests;

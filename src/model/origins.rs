@@ -21,8 +21,6 @@ pub struct Origins {
     pub activities: Vec<ActivityOrigin>,
     /// Whether traces told of any host what of its time was queueing.
     pub divided: bool,
-    /// Whether operations were seen to meet fewer others, where they begin, than arrivals at random do.
-    pub met_fewer: bool,
     /// Processors whose servers were found, without a greatest number that fits, by name in the model.
     pub open_servers: BTreeMap<String, OpenServers>,
 }

@@ -253,18 +253,12 @@ impl Causes<'_> {
         }
         if let Some(queueing) = self.queueing(origin, gap) {
             let finding = finding.with_note(queueing);
-            return if self.origins.met_fewer {
-                finding.with_note("operations met fewer others in the traces than arrivals at random do").with_hint(
-                    "set `population` and `think_time` of the scenario where customers wait for their response",
+            return finding
+                .with_note(
+                    "one of these may be why: a pool or a lock that holds requests back before they get there, more servers than were found, customers who wait \
+                     for their response, or load that is counted twice",
                 )
-            } else {
-                finding
-                    .with_note(
-                        "one of these may be why: a pool or a lock that holds requests back before they get there, more servers than were found, customers who wait \
-                         for their response, or load that is counted twice",
-                    )
-                    .with_hint("give the pool its `threads`, or the processor its `multiplicity`, where you know them")
-            };
+                .with_hint("give the pool its `threads`, or the processor its `multiplicity`, where you know them");
         }
         let Some(busy) = self.busiest() else { return finding };
         let finding =

@@ -42,7 +42,7 @@ fn replicated(instances: u64, busy: f64, key: &str) -> String {
 /// Requests of two services at one station.
 fn sharing(resource: &[(&str, &str)]) -> String {
     let mut text = String::new();
-    for (place, stay) in station(3, 1, 0.7, 6000).into_iter().enumerate() {
+    for (place, stay) in station(3, 1, 0.7, 20_000).into_iter().enumerate() {
         let service = if place % 3 == 0 { "cart" } else { "web" };
         let id = (place as u128 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
         span(&mut text, id, service, resource, stay);

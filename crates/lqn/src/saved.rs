@@ -118,6 +118,8 @@ struct ScenarioShape {
     grain: u64,
     #[serde(skip_serializing_if = "String::is_empty", default)]
     responses: String,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    stays: Option<StaysShape>,
     #[serde(skip_serializing_if = "is_zero", default)]
     clients: u64,
     #[serde(skip_serializing_if = "MomentsShape::is_nothing", default)]

@@ -1,4 +1,5 @@
-//! When an entry's invocations did their own work: enough of it to see how many were at work together, however many there are.
+//! When an entry's invocations did their own work, or when operations of a scenario were under way: enough of it to see how many were
+//! there together, however many there are.
 //!
 //! What is kept is whole stretches of time, not single stays: of a part of all stays, drawn one by one, nobody could tell how many
 //! others were there. Time is cut into periods of 8.6 s; these have an order that a digest of their number gives, and stays come
@@ -7,7 +8,7 @@
 
 use std::cmp::Ordering;
 
-/// The most stays that an entry keeps.
+/// The most stays that are kept of an entry or a scenario.
 pub const MOST: usize = 8192;
 
 /// The logarithm of a period's length in nanoseconds, to the base of two: 8.6 s.
@@ -16,7 +17,7 @@ const PERIOD: u32 = 33;
 /// In the place of a part's number: nobody recorded when that was.
 pub const UNDATED: u32 = u32::MAX;
 
-/// A stretch of an invocation's own work.
+/// A stretch of an invocation's own work, or an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stay {
     /// Its begin, nanoseconds from the trace's epoch.
@@ -62,7 +63,7 @@ impl Rank {
     }
 }
 
-/// The stays of an entry.
+/// The stays of an entry or a scenario.
 #[derive(Clone, Debug, Default)]
 pub struct Stays {
     seen: u64,
@@ -133,6 +134,19 @@ impl Stays {
         }
     }
 
+    /// Those that are kept, in the order of time, by stretches of time of which none was left out. What begins before a stretch is not in it.
+    pub fn stretches(&self, before: Option<Rank>) -> Vec<Vec<Stay>> {
+        // Of the period in which the first was left out, a part is missing.
+        let is_whole =
+            |period: i64| before.is_none_or(|before| Rank::of((period << PERIOD) | ((1 << PERIOD) - 1)) < before);
+        let mut kept = self.kept();
+        kept.retain(|stay| is_whole(stay.start >> PERIOD));
+        kept.sort_unstable_by(|left, right| left.start.cmp(&right.start).then_with(|| left.order(right)));
+        let follows =
+            |left: &Stay, right: &Stay| before.is_none() || (right.start >> PERIOD) - (left.start >> PERIOD) <= 1;
+        kept.chunk_by(follows).map(<[Stay]>::to_vec).collect()
+    }
+
     fn thin(&mut self) {
         if self.some.len() >= 2 * MOST {
             self.some.select_nth_unstable_by(MOST - 1, Stay::order);
@@ -155,6 +169,15 @@ impl Stays {
         [self.cut, full].into_iter().flatten().min()
     }
 }
+
+/// Two that keep the same, in whatever order it came.
+impl PartialEq for Stays {
+    fn eq(&self, other: &Self) -> bool {
+        self.seen == other.seen && self.cut == other.cut && self.kept() == other.kept()
+    }
+}
+
+impl Eq for Stays {}
 
 /// The finaliser of splitmix64: neighbours come to lie anywhere.
 fn mixed(number: u64) -> u64 {

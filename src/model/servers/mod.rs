@@ -7,7 +7,6 @@
 //! processor time does not depend on how many others were found ([`Occupancy::served`]). The order of service is found in the same way ([`Discipline`]).
 
 mod busy;
-mod customers;
 mod discipline;
 mod joint;
 mod observed;
@@ -59,12 +58,6 @@ const EARLY: f64 = 0.01;
 /// Real processors that are shared may let work end in order more often than equal sharing would, by this part of how often it would not.
 const IN_ORDER: f64 = 0.1;
 
-/// Responses that differ by less than this part of them are alike.
-const MATTERS: f64 = 0.03;
-
-/// So many customers or more arrive as if from outside.
-const MOST_CUSTOMERS: u32 = 50;
-
 pub use discipline::Discipline;
 pub use joint::{Form, Joint, LoadTraces};
 pub use observed::by_callers;
@@ -73,12 +66,6 @@ pub use waits::is_recorded;
 /// What was found of hosts, and of the time of entries.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Traced {
-    /// By how much longer operations would take with open arrivals than was traced, as a part of that.
-    beyond: f64,
-    /// How many customers make the queue where that matters most; `None` where arrivals meet as many as are there on average.
-    customers: Option<u32>,
-    /// Whether operations met fewer others, where they begin, than were there on average.
-    met_fewer: bool,
     /// By name of the processor.
     hosts: BTreeMap<String, Host>,
     /// By number of the entry in the sub-model.
@@ -138,9 +125,6 @@ impl Traced {
     pub fn of(parts: &Parts<'_>, configuration: &Configuration) -> Self {
         let mut traced = Self::default();
         let Some(observed) = Observed::of(parts) else { return traced };
-        let mut most_beyond = 0.0;
-        let first = first_entries(parts);
-        let mut first_hosts = FirstHosts::default();
         traced.hosts = busy::hosts(parts, configuration, &observed);
         for (name, entries) in hosts_of(parts, configuration) {
             let given = given(configuration, &name);
@@ -148,10 +132,6 @@ impl Traced {
             let occupancy = Occupancy::of(&stays, &copies(parts, configuration, &name, &entries));
             if occupancy.stays() < ENOUGH {
                 continue;
-            }
-            let begin: Vec<bool> = entries.iter().map(|index| first.contains(index)).collect();
-            if begin.contains(&true) {
-                first_hosts.look(&occupancy, &begin);
             }
             if given == Some(Multiplicity::Infinite) {
                 continue;
@@ -186,13 +166,6 @@ impl Traced {
                 let spread = if probability < 1.0 { 1.0 } else { fit.imputed.spread[place] };
                 traced.own.insert(index, OwnTime { spread, ..load.own_time(part, fit.discipline) });
             }
-            let beyond = load.beyond();
-            traced.beyond += beyond.max(0.0) / observed.there;
-            if beyond > most_beyond && probability >= 1.0 {
-                most_beyond = beyond;
-                let fitting = || customers::fitting(fit.servers, load.busy, load.there, MOST_CUSTOMERS);
-                traced.customers = (occupancy.stations == 1 && !occupancy.meets_all()).then(fitting);
-            }
             let servers = fit.servers.saturating_mul(occupancy.stations as u32);
             let host = Host {
                 servers,
@@ -207,20 +180,7 @@ impl Traced {
             };
             traced.hosts.insert(name, host);
         }
-        traced.met_fewer = observed.probability >= 1.0 && first_hosts.most > 0 && !first_hosts.meet_all;
-        traced.customers = traced.customers.and_then(|customers| first_hosts.customers(customers));
         traced
-    }
-
-    /// How many customers there were, where arrivals met fewer than there were on average: a customer meets none of itself (arrival theorem).
-    /// Only where a model with open arrivals would respond so much later than was traced that it matters.
-    pub fn customers(&self) -> Option<u32> {
-        self.customers.filter(|customers| self.beyond > MATTERS && *customers < MOST_CUSTOMERS)
-    }
-
-    /// Whether operations met fewer others, where they begin, than were there on average: as customers do, who wait for their response.
-    pub fn met_fewer(&self) -> bool {
-        self.met_fewer
     }
 
     /// The fewest servers that fit a processor, where its servers were found and no number is too large.
@@ -314,33 +274,6 @@ fn explained(host: &Host, measured: f64) -> String {
         format!("{text}; {} are of load that was not traced, and no demand of what was", short(measured - used))
     } else {
         text
-    }
-}
-
-/// The entries with which operations begin.
-fn first_entries(parts: &Parts<'_>) -> BTreeSet<EntryIndex> {
-    let works = parts.customers.iter().flat_map(|customer| customer.total.work.values());
-    works.flat_map(|work| work.requests.keys()).map(|(_, to)| *to).collect()
-}
-
-/// The hosts at which operations begin. Others may meet fewer than are there since a pool or a lock holds work back before it comes: that says nothing of
-/// who asks.
-#[derive(Default)]
-struct FirstHosts {
-    meet_all: bool,
-    most: usize,
-}
-
-impl FirstHosts {
-    /// Looks at one, whose entries with which operations begin are told.
-    fn look(&mut self, occupancy: &Occupancy, begin: &[bool]) {
-        self.meet_all |= occupancy.first_meet_all(begin);
-        self.most = self.most.max(occupancy.most);
-    }
-
-    /// The number of customers, if operations met fewer others where they begin: no fewer than were there together.
-    fn customers(&self, customers: u32) -> Option<u32> {
-        (!self.meet_all).then(|| customers.max(u32::try_from(self.most).unwrap_or(u32::MAX)))
     }
 }
 
@@ -514,11 +447,6 @@ impl Load {
             }
         };
         OwnTime { processor, delay: (1.0 - processor - queueing).max(0.0), spread: 1.0 }
-    }
-
-    /// How many more would be there under open arrivals.
-    fn beyond(&self) -> f64 {
-        self.busy * (1.0 + self.queueing) - self.there
     }
 }
 

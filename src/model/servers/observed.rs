@@ -13,8 +13,6 @@ pub(super) struct Observed {
     pub probability: f64,
     /// For how long operations were traced, seconds.
     pub seconds: f64,
-    /// How many operations were under way on average, those that were not traced included.
-    pub there: f64,
     /// By entry, for how many an invocation stands, where scenarios were sampled in different ways.
     weights: BTreeMap<EntryIndex, f64>,
 }
@@ -27,23 +25,19 @@ impl Observed {
         let total = &largest.scenario_total;
         let (rate, weight) = (Recording::of(parts.sub.scenarios.values()).rate(total)?, load::weight(total).max(1.0));
         let seconds = total.operations as f64 * weight / rate;
-        let responses = |own: fn(f64, f64) -> f64| -> f64 {
-            let totals = parts.customers.iter().map(|customer| &customer.scenario_total);
-            totals.map(|total| own(total.response.sum.as_f64(), load::weight(total).max(1.0))).sum()
-        };
         // What operations did whose first span alone was lost was seen.
         let sampled = |customer: &Customer| load::sampled_weight(&customer.scenario_total).max(1.0);
         let own = sampled(largest);
         let alike = parts.customers.iter().all(|customer| (sampled(customer) / own - 1.0).abs() < ALIKE);
-        let (there, probability, weights) = if alike {
-            (responses(|response, _| response) * weight / seconds, 1.0 / own, BTreeMap::new())
+        let (probability, weights) = if alike {
+            (1.0 / own, BTreeMap::new())
         } else {
             let operations = parts.customers.iter().map(|customer| customer.scenario_total.operations as f64);
             let stood = parts.customers.iter().map(|own| own.scenario_total.operations as f64 * sampled(own));
             let probability = operations.sum::<f64>() / stood.sum::<f64>();
-            (responses(|response, weight| response * weight) / seconds, probability, by_callers(parts, sampled))
+            (probability, by_callers(parts, sampled))
         };
-        Some(Self { probability, seconds, there: there.max(f64::MIN_POSITIVE), weights })
+        Some(Self { probability, seconds, weights })
     }
 
     /// The same for the invocations of these entries.

@@ -16,12 +16,6 @@ const FEW: (usize, usize) = (5, 100);
 /// The fewest stays of one kind from which their spread is estimated.
 const ENOUGH: usize = 8;
 
-/// A pause so many times as long as the mean one is none of the system: e^-30 of exponential ones are.
-const LONG: f64 = 30.0;
-
-/// Times that are all multiples of so many nanoseconds are of a clock that counts in steps.
-const COARSE: i64 = 1_000_000;
-
 /// A stay at a host.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
@@ -155,70 +149,6 @@ impl Occupancy {
     /// Stays that were recorded, with a value of each.
     fn recorded<V>(&self, of: impl IntoIterator<Item = V>) -> impl Iterator<Item = (&Seen, V)> {
         self.seen.iter().zip(of).filter(|(stay, _)| stay.dated)
-    }
-
-    /// Whether arrivals find as many on average as are there on average, as open arrivals do: to within three standard errors.
-    ///
-    /// Clocks that count in steps do not tell whether one that ends at the time of a begin was still there: half of them were.
-    pub fn meets_all(&self) -> bool {
-        self.meet_all(|_| true)
-    }
-
-    /// The same of arrivals that begin an invocation of one of these entries alone. An invocation that comes back from a call comes when its callee lets it go.
-    pub fn first_meet_all(&self, entries: &[bool]) -> bool {
-        self.meet_all(|stay| stay.kind % PARTS as usize == 0 && entries.get(stay.entry) == Some(&true))
-    }
-
-    fn meet_all(&self, counts: impl Fn(&Seen) -> bool) -> bool {
-        let ending = if self.is_coarse() { 0.5 } else { 0.0 };
-        let (mut there, mut found, mut arrivals) = (0_usize, 0.0, 0_usize);
-        let (mut now, mut left) = (i64::MIN, 0_usize);
-        for (time, begins, number) in &self.edges {
-            if *time != now {
-                (now, left) = (*time, 0);
-            }
-            if *begins {
-                if counts(&self.seen[*number]) {
-                    found += there as f64 + ending * left as f64;
-                    arrivals += 1;
-                }
-                there += 1;
-            } else {
-                there -= 1;
-                left += 1;
-            }
-        }
-        let (count, present) = (arrivals.max(1) as f64, self.mean_present());
-        // The variance of a geometric number.
-        let error = (present * (1.0 + present) / count).sqrt();
-        found / count > present * 0.98 || present - found / count < 3.0 * error
-    }
-
-    /// Whether clocks counted in steps that matter.
-    fn is_coarse(&self) -> bool {
-        self.edges.iter().all(|(time, _, _)| time % COARSE == 0)
-    }
-
-    /// How many were there on average, from the first begin to the last end, without what lies between stretches that are known.
-    fn mean_present(&self) -> f64 {
-        let own: f64 = self.seen.iter().map(|stay| stay.start.abs_diff(stay.end) as f64).sum();
-        own / self.covered().max(1.0)
-    }
-
-    /// For how long stays are known, nanoseconds.
-    fn covered(&self) -> f64 {
-        let mut pauses: Vec<f64> = Vec::new();
-        let (mut covered, mut end) = (0.0, self.seen.first().map_or(0, |stay| stay.start));
-        for stay in &self.seen {
-            if stay.start > end {
-                pauses.push(stay.start.abs_diff(end) as f64);
-            }
-            covered += stay.end.max(end).abs_diff(end).min(stay.start.abs_diff(stay.end)) as f64;
-            end = end.max(stay.end);
-        }
-        // What lies between stretches of time is no pause of the system.
-        let mean = pauses.iter().sum::<f64>() / pauses.len().max(1) as f64;
-        covered + pauses.iter().filter(|pause| **pause < LONG * mean).sum::<f64>()
     }
 
     /// What part of a server each stay had, where those that are there are served in that order by so many servers. `share` gives that part by

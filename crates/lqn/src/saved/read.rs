@@ -162,6 +162,8 @@ impl Reader<'_> {
             let responses = self.sketch(&shape.responses, response.count, &item);
             let (clients, think) = (self.count(shape.clients, MOST, &item), self.moments(&shape.think, &item));
             let starts = shape.starts.as_ref().map(|starts| self.starts(starts, &item)).unwrap_or_default();
+            let stays = shape.stays.as_ref().map(|stays| self.stays(stays, &item)).unwrap_or_default();
+            self.count(stays.seen(), operations, &item);
             let undated = shape.undated.as_ref().map(|shape| Undated {
                 traces: self.count(shape.traces, MOST, &item),
                 operations: self.count(shape.operations, MOST, &item),
@@ -176,7 +178,7 @@ impl Reader<'_> {
             (total.operations, total.fragments, total.headless) = (operations, fragments, headless);
             (total.failures, total.chosen) = (failures, chosen);
             total.sampled = sampled.unwrap_or_default();
-            total.starts = starts;
+            (total.starts, total.stays) = (starts, stays);
             (total.first_start, total.last_start, total.last_end) =
                 (shape.first_start, shape.last_start, shape.last_end);
             (total.response, total.responses, total.grain) = (response, responses, shape.grain);

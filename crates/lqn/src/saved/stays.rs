@@ -1,4 +1,4 @@
-//! When invocations did their own work, as a file has it: three numbers a stay in the order of time, in one text.
+//! When invocations did their own work and operations were under way, as a file has it: three numbers a stay in the order of time, in one text.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use crate::saved::MOST;
 use crate::saved::read::Reader;
 use crate::stays::{Stay, Stays};
 
-/// The stays of an entry. `kept` has of each the nanoseconds from the begin of the one before (of the first, from the trace's epoch), its
+/// The stays of an entry or a scenario. `kept` has of each the nanoseconds from the begin of the one before (of the first, from the trace's epoch), its
 /// length in nanoseconds, and its place in the invocation.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -44,7 +44,7 @@ impl StaysShape {
 }
 
 impl Reader<'_> {
-    /// The stays of an entry.
+    /// The stays of an entry or a scenario.
     pub(super) fn stays(&mut self, shape: &StaysShape, item: &str) -> Stays {
         let seen = self.count(shape.seen, MOST, item);
         parsed(&shape.kept, &shape.sites).and_then(|kept| Stays::of_saved(seen, kept, shape.cut)).unwrap_or_else(|| {

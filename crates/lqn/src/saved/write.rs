@@ -69,6 +69,7 @@ pub(super) fn document(sub: &SubModel, merge: &str, kept: Option<&Kept>) -> Docu
             response: MomentsShape::of(&total.response),
             grain: total.grain,
             responses: total.responses.text(),
+            stays: StaysShape::of(&total.stays),
             clients: total.clients,
             think: MomentsShape::of(&total.think),
         })

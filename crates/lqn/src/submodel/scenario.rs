@@ -4,6 +4,7 @@ use super::Moments;
 use crate::kept_ids::KeptIds;
 use crate::sketch::Sketch;
 use crate::starts::Starts;
+use crate::stays::Stays;
 
 /// Traces by clocks that tell no date, such as those that count from the beginning of a recording: each was recorded for itself, however
 /// their times compare.
@@ -73,6 +74,8 @@ pub struct ScenarioTotal {
     pub grain: u64,
     /// How these times are spread; sub-models that were saved without it have nothing here.
     pub responses: Sketch,
+    /// When operations were under way that are whole, from their begin to their response; sub-models that were saved without it have nothing here.
+    pub stays: Stays,
     /// How many customers were seen at most to begin operations, each of them one after another; 0 where nobody tells.
     pub clients: u64,
     /// Times from the end of a customer's operation to the start of its next.
@@ -115,6 +118,7 @@ impl ScenarioTotal {
         self.response.merge(&other.response);
         self.grain = common_step(self.grain, other.grain);
         self.responses.merge(&other.responses);
+        self.stays.merge(&other.stays);
         self.clients = self.clients.max(other.clients);
         self.think.merge(&other.think);
     }

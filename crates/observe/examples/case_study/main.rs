@@ -215,8 +215,8 @@ fn run(clients: u32, threads: u32, seconds: u32, on_second: bool, keep: &Keep<'_
     let outcome =
         child("0", &["clients", "--clients", &clients.to_string(), "--seconds", &seconds.to_string()], &folder)
             .and_then(|mut clients| Ok(clients.wait()?));
-    fs::write(folder.join("stop"), "")?;
     for server in &mut servers {
+        // Its standard input ends.
         server.wait()?;
     }
     ensure!(outcome?.success(), "the clients failed");
@@ -230,7 +230,7 @@ fn run(clients: u32, threads: u32, seconds: u32, on_second: bool, keep: &Keep<'_
 fn child(processor: &str, arguments: &[&str], folder: &Path) -> anyhow::Result<Child> {
     let mut command = Command::new("taskset");
     command.args(["-c", processor]).arg(std::env::current_exe()?).args(arguments).arg("--folder").arg(folder);
-    command.stdin(Stdio::null()).spawn().context("cannot start a process; is `taskset` there?")
+    command.stdin(Stdio::piped()).spawn().context("cannot start a process; is `taskset` there?")
 }
 
 /// The system's configuration: what no observer sees.

@@ -154,7 +154,7 @@ fn client(number: u32, end: Instant, folder: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Serves until there is a file `stop`.
+/// Serves until its standard input ends: a server that looked now and then whether to stop would use the processor for it.
 pub fn serve(name: &str, host: &str, threads: u32, folder: &Path) -> anyhow::Result<()> {
     let socket = UdpSocket::bind("127.0.0.1:0")?;
     let address = socket.local_addr()?.to_string();
@@ -172,9 +172,7 @@ pub fn serve(name: &str, host: &str, threads: u32, folder: &Path) -> anyhow::Res
     }
     fs::write(folder.join(format!("{name}.new")), &address)?;
     fs::rename(folder.join(format!("{name}.new")), folder.join(format!("{name}.address")))?;
-    while !folder.join("stop").exists() {
-        std::thread::sleep(Duration::from_millis(100));
-    }
+    std::io::copy(&mut std::io::stdin(), &mut std::io::sink())?;
     let summary = observer.finish();
     anyhow::ensure!(summary.is_clean(), "{summary:?}");
     Ok(())

@@ -38,9 +38,9 @@ pub(crate) struct Counters {
 }
 
 impl Counters {
-    /// As they are now. What the system does not tell is zero.
+    /// As they are now, without the processor time of this thread: the observer's, which no operation asks for. What the system does not tell is zero.
     pub(crate) fn now() -> Self {
-        let cpu = u64::try_from(clock::process_time()).unwrap_or(0);
+        let cpu = u64::try_from(clock::process_time().saturating_sub(clock::thread_time())).unwrap_or(0);
         let io = std::fs::read_to_string("/proc/self/io").unwrap_or_default();
         Self {
             cpu,

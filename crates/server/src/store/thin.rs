@@ -1,13 +1,14 @@
 //! What of a sub-model is left out once its interval is past, so that it takes few bytes.
 
 use dyelog::lqn::saved;
+use dyelog::lqn::stays::Stays;
 use dyelog::lqn::submodel::{EntryIndex, SubModel};
 
 use super::compressed;
 
 /// How many bytes an interval takes for each scenario.
 pub const BYTES: usize = 4096;
-/// How many stays are kept of an entry, whatever they take: with fewer, nothing tells how many servers worked.
+/// How many stays are kept of an entry or a scenario, whatever they take: with fewer, nothing tells how many servers worked.
 const FEWEST: usize = 32;
 
 /// How hard to press what is written often.
@@ -44,12 +45,12 @@ fn dense(text: &str) -> Vec<u8> {
     bytes
 }
 
-/// What the store keeps of one that is past: of each entry at most so many stays, and fewer where it would take too many bytes.
+/// What the store keeps of one that is past: of each entry and scenario at most so many stays, and fewer where it would take too many bytes.
 pub fn thinned(submodel: &mut SubModel, merge: &str, most: usize) -> Vec<u8> {
     let bytes = BYTES * submodel.scenarios.len().max(1);
     keep(submodel, most);
     let whole = pressed(submodel, merge, QUICK).len();
-    let mut stays = submodel.entries().iter().map(|entry| entry.stays.kept().len()).max().unwrap_or_default();
+    let mut stays = stays_of(submodel).map(|stays| stays.kept().len()).max().unwrap_or_default();
     if whole > bytes {
         let mut without = submodel.clone();
         keep(&mut without, 0);
@@ -73,6 +74,14 @@ fn keep(submodel: &mut SubModel, stays: usize) {
     for index in 0..submodel.entries().len() {
         submodel.entry_mut(EntryIndex(index as u32)).stays.keep(stays);
     }
+    for total in submodel.scenarios.values_mut() {
+        total.stays.keep(stays);
+    }
+}
+
+fn stays_of(submodel: &SubModel) -> impl Iterator<Item = &Stays> {
+    let entries = submodel.entries().iter().map(|entry| &entry.stays);
+    entries.chain(submodel.scenarios.values().map(|total| &total.stays))
 }
 
 #[cfg(test)]

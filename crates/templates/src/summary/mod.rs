@@ -265,7 +265,7 @@ impl Summary {
             None => id.into_iter().for_each(|id| one.ids.add(id)),
         }
         one.grain = step;
-        let mut response = None;
+        let (mut response, mut stay) = (None, None);
         if timed {
             let begin = toeg.event(toeg.root()).time;
             // The customer waits for the first entry's first phase.
@@ -277,6 +277,10 @@ impl Summary {
             if reply >= begin {
                 one.response.add(reply - begin);
                 response = Some(reply - begin);
+                stay = operation
+                    .start
+                    .filter(|_| operation.extent == Extent::Whole)
+                    .map(|start| stay_of(start, begin, reply));
             }
         }
         if let Some(start) = operation.start {
@@ -293,6 +297,9 @@ impl Summary {
         }
         if let Some(start) = operation.start {
             total.starts.add(start, response);
+        }
+        if let Some(stay) = stay {
+            total.stays.add(stay);
         }
     }
 }
@@ -325,13 +332,19 @@ fn step(toeg: &Toeg) -> u64 {
     step
 }
 
+/// From one time of an operation to another, in an operation that begins at that nanosecond.
+fn stay_of(operation: i64, from: f64, to: f64) -> Stay {
+    let nanoseconds = |seconds: f64| (seconds * 1e9).round() as i64;
+    let length = nanoseconds(to - from).unsigned_abs();
+    Stay { start: operation.saturating_add(nanoseconds(from)), length, part: 0, site: 0 }
+}
+
 /// Keeps when an invocation did its own work, in an operation that begins at that nanosecond.
 fn add_stays(stays: &mut Stays, begin: i64, own: &[Own], site: u32, is_dated: bool) {
     for (part, (start, end)) in (0..).zip(stretches(own)) {
-        let length = ((end - start) * 1e9).round() as u64;
-        let part = if is_dated { part } else { UNDATED };
-        if length > 0 {
-            stays.add(Stay { start: begin.saturating_add((start * 1e9).round() as i64), length, part, site });
+        let stay = Stay { part: if is_dated { part } else { UNDATED }, site, ..stay_of(begin, start, end) };
+        if stay.length > 0 {
+            stays.add(stay);
         }
     }
 }

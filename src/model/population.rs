@@ -1,0 +1,385 @@
+//! Customers behind the arrivals of scenarios: a finite population, or arrivals from outside.
+//!
+//! A customer begins nothing while it waits for a response. So of N customers with mean think time Z operations begin at rate (N − n) / Z while n
+//! are under way, and at one rate, whatever n is, where they come from outside: the arrivals of a finite source (machine repairman, M/G/k//N) and of a
+//! Poisson process. Both are point processes with an intensity that depends on n, so that their likelihood is known (Brémaud, Point Processes and
+//! Queues, 1981, §VI.3): that of customers over that of arrivals from outside, each with its best rate, is greatest at the N that is
+//! taken. How long operations take, and where they wait, does not matter to it.
+
+use std::collections::BTreeMap;
+
+use crate::diagnostic::Diagnostic;
+use crate::lqn::stays::{Rank, Stay, Stays};
+use crate::lqn::submodel::ScenarioTotal;
+use crate::model::Load;
+use crate::model::load;
+
+/// The logarithm of the likelihood ratio from which on customers are taken. Arrivals from outside reach it by chance once in 3,700 scenarios: half of the
+/// tail of chi squared with one degree of freedom, since N is at its bound there.
+const TELLS: f64 = 6.0;
+
+/// The fewest begins that tell anything.
+const ENOUGH: f64 = 10.0;
+
+/// All N have 95 % of the confidence whose logarithm of the likelihood ratio is not further below the greatest.
+const FITS: f64 = 1.92;
+
+/// More customers arrive as if from outside.
+const MOST: u32 = 512;
+
+/// An interval between begins so many times as long as the mean one is a pause between recordings: by chance once in e^100 intervals.
+const PAUSE: f64 = 100.0;
+
+/// Where more operations than this part were not traced, the number that was under way is not known.
+const LOST: f64 = 0.1;
+
+/// Times that are all multiples of so many nanoseconds are of a clock that counts in steps.
+const COARSE: i64 = 1_000_000;
+
+/// A finite population.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Population {
+    /// How many customers, at the greatest likelihood.
+    pub customers: u32,
+    /// The fewest that fit, and the most where there are any (95 %).
+    pub range: (u32, Option<u32>),
+    /// The logarithm of the likelihood ratio against arrivals from outside.
+    pub gain: f64,
+    /// How many begins it is told by.
+    pub arrivals: f64,
+}
+
+/// The customers of a scenario.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Customers {
+    /// So many, who make the traced rate.
+    pub load: Load,
+    /// What tells of them.
+    pub population: Population,
+    /// Of how many scenarios they begin operations.
+    pub scenarios: usize,
+}
+
+/// The customers behind scenarios, each with the rate at which it was seen to begin where nothing else tells its load. A scenario has its own, or all have common ones where that is
+/// likelier; `None` of one that arrives from outside.
+pub fn customers(scenarios: &[(&ScenarioTotal, Option<f64>)]) -> Vec<Option<Customers>> {
+    let told: Vec<(&ScenarioTotal, f64)> =
+        scenarios.iter().filter_map(|(total, rate)| Some((*total, (*rate)?))).collect();
+    let each: Vec<Option<Population>> = told.iter().map(|(total, _)| fitted(&[total])).collect();
+    let gains: f64 = each.iter().flatten().map(|own| own.gain).sum();
+    let all: Vec<&ScenarioTotal> = told.iter().map(|(total, _)| *total).collect();
+    let common = (told.len() > 1).then(|| fitted(&all)).flatten().filter(|common| common.gain > gains + TELLS);
+    let shares = common.map(|common| shares(common.customers, &told)).unwrap_or_default();
+    let mut found = told.iter().enumerate().map(|(number, (total, rate))| {
+        let population = common.or(each[number])?;
+        let own = shares.get(number).copied().unwrap_or(population.customers);
+        let load = load::as_customers(own, *rate, total)?;
+        Some(Customers { load, population, scenarios: if common.is_some() { told.len() } else { 1 } })
+    });
+    scenarios.iter().map(|(_, rate)| rate.and_then(|_| found.next().flatten())).collect()
+}
+
+/// How many of common customers are at each scenario on average, by Little's law: those who wait for it, and those who think before it. Each has no fewer than
+/// wait at a time.
+fn shares(customers: u32, scenarios: &[(&ScenarioTotal, f64)]) -> Vec<u32> {
+    let together: f64 = scenarios.iter().map(|(_, rate)| rate).sum();
+    let waiting = |(total, rate): &(&ScenarioTotal, f64)| rate * total.response.mean().unwrap_or_default();
+    let thinking = f64::from(customers) - scenarios.iter().map(waiting).sum::<f64>();
+    let own = |scenario: &(&ScenarioTotal, f64)| {
+        let waiting = waiting(scenario);
+        (waiting + thinking.max(0.0) * scenario.1 / together).round().max(waiting.ceil()).max(1.0)
+    };
+    scenarios.iter().map(|scenario| own(scenario) as u32).collect()
+}
+
+/// Says that arrivals were taken to be those of customers.
+pub fn note(scenario: &str, found: &Customers, rate: f64, total: &ScenarioTotal) -> Diagnostic {
+    let Customers { load, population: Population { customers, range, gain, arrivals }, scenarios } = *found;
+    let others = if scenarios > 1 { format!(" of {scenarios} scenarios together") } else { String::new() };
+    let fit = match range {
+        (least, Some(most)) if least == most => format!("no other number of {} fits", people(2)),
+        (least, Some(most)) => format!("{least} to {most} fit"),
+        (least, None) => format!("{least} or more fit"),
+    };
+    let message =
+        format!("scenario `{scenario}` gets {load}, which make the traced {} operations a second", load::short(rate));
+    let told = load::note(message)
+        .with_note(format!(
+            "the more operations{others} were under way, the fewer began, as of {customers} {} who wait for each response before the next request ({fit})",
+            people(customers)
+        ))
+        .with_note(format!(
+            "the {} begins of operations that tell it are e^{} times as likely with these as with arrivals from outside",
+            load::short(arrivals),
+            load::short(gain.round())
+        ));
+    load::with_sampling(told, total).with_hint(load::hint(scenario))
+}
+
+fn people(customers: u32) -> &'static str {
+    if customers == 1 { "customer" } else { "customers" }
+}
+
+fn fitted(totals: &[&ScenarioTotal]) -> Option<Population> {
+    if totals.iter().any(|total| load::weight(total) > 1.0 + LOST || total.chosen > 0) {
+        return None;
+    }
+    let stays: Vec<&Stays> = totals.iter().map(|total| &total.stays).collect();
+    Presence::of(&stays).fitted()
+}
+
+/// How often operations began, and for how long that was to be seen, by how many were under way.
+#[derive(Default)]
+struct Presence {
+    /// Begins by twice the number that each found.
+    found: BTreeMap<u64, f64>,
+    /// Begins.
+    arrivals: f64,
+    /// Time that was looked at, nanoseconds.
+    time: f64,
+    /// The same times the number under way.
+    spent: f64,
+    /// The most that were under way.
+    most: u64,
+}
+
+impl Presence {
+    fn of(all: &[&Stays]) -> Self {
+        let before: Option<Rank> = all.iter().filter_map(|stays| stays.complete_before()).min();
+        let mut merged = Stays::default();
+        let mut kept: Vec<Vec<Stay>> = all.iter().flat_map(|stays| stays.stretches(before)).collect();
+        if all.len() > 1 {
+            // Stretches of several scenarios overlap.
+            kept.iter().flatten().for_each(|stay| merged.add(*stay));
+            kept = merged.stretches(before.into_iter().chain(merged.complete_before()).min());
+        }
+        let mut lengths: Vec<u64> = kept.iter().flatten().map(|stay| stay.length).collect();
+        lengths.sort_unstable();
+        let Some(&long) = lengths.get(lengths.len().saturating_sub(1) * 99 / 100) else { return Self::default() };
+        let mut presence = Self::default();
+        for stretch in &kept {
+            let pause =
+                PAUSE * (stretch[stretch.len() - 1].start.abs_diff(stretch[0].start)) as f64 / stretch.len() as f64;
+            let goes_on = |left: &Stay, right: &Stay| right.start.abs_diff(left.start) as f64 <= pause;
+            stretch.chunk_by(goes_on).for_each(|part| presence.look(part, long));
+        }
+        presence
+    }
+
+    /// Looks at a stretch of time without pauses. Of what began before it nothing is known, so that its first part, as long as operations take, does not count.
+    fn look(&mut self, stretch: &[Stay], long: u64) {
+        let (Some(first), Some(last)) = (stretch.first(), stretch.last()) else { return };
+        // At one time those that end come first, so that they are not found.
+        let mut edges: Vec<(i64, bool)> =
+            stretch.iter().flat_map(|stay| [(stay.start, true), (stay.end(), false)]).collect();
+        edges.sort_unstable();
+        let is_coarse = edges.iter().all(|(time, _)| time % COARSE == 0);
+        let from = first.start.saturating_add_unsigned(long);
+        let (mut there, mut left, mut now) = (0_u64, 0_u64, first.start);
+        for (time, begins) in edges.into_iter().take_while(|(time, _)| *time <= last.start) {
+            let since = time.abs_diff(now.max(from).min(time)) as f64;
+            self.time += since;
+            self.spent += since * there as f64;
+            if time != now {
+                (now, left) = (time, 0);
+            }
+            if !begins {
+                there = there.saturating_sub(1);
+                left += 1;
+                continue;
+            }
+            if time > from {
+                // By such a clock half of those that ended at that time were still there.
+                let found = 2 * there + if is_coarse { left } else { 0 };
+                *self.found.entry(found).or_default() += 1.0;
+                self.arrivals += 1.0;
+                self.most = self.most.max(there + 1);
+            }
+            there += 1;
+        }
+    }
+
+    /// The logarithm of the likelihood ratio of so many customers against arrivals from outside.
+    fn gain(&self, customers: u32) -> f64 {
+        let customers = f64::from(customers);
+        let met: f64 =
+            self.found.iter().map(|(found, count)| count * (-(*found as f64) / 2.0 / customers).ln_1p()).sum();
+        // Think times below what clocks tell apart are none.
+        let thinking = (1.0 - self.spent / (customers * self.time)).max(1e-9);
+        met - self.arrivals * thinking.ln()
+    }
+
+    fn fitted(&self) -> Option<Population> {
+        if self.arrivals < ENOUGH || self.time <= 0.0 {
+            return None;
+        }
+        let found = self.found.keys().next_back().map_or(0, |found| found / 2 + 1);
+        let least = u32::try_from(self.most.max(found)).ok().filter(|least| *least <= MOST)?.max(1);
+        let gains: Vec<(u32, f64)> = (least..=MOST).map(|customers| (customers, self.gain(customers))).collect();
+        let &(customers, gain) =
+            gains.iter().max_by(|left, right| left.1.total_cmp(&right.1).then(right.0.cmp(&left.0)))?;
+        if gain < TELLS || customers == MOST {
+            return None;
+        }
+        let mut fit = gains.iter().filter(|(_, own)| *own > gain - FITS).map(|(customers, _)| *customers);
+        let fewest = fit.next().unwrap_or(customers);
+        let most = fit.next_back().unwrap_or(fewest);
+        let range = (fewest, Some(most).filter(|most| *most < MOST));
+        Some(Population { customers, range, gain, arrivals: self.arrivals })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cmp::Reverse;
+    use std::collections::BinaryHeap;
+
+    use super::{Customers, customers};
+    use crate::lqn::stays::Stay;
+    use crate::lqn::submodel::ScenarioTotal;
+    use crate::model::Load;
+
+    /// Numbers that look random (splitmix64).
+    struct Draw(u64);
+
+    impl Draw {
+        /// An exponential time with that mean, nanoseconds.
+        fn time(&mut self, mean: f64) -> i64 {
+            self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+            let part = ((mixed ^ (mixed >> 31)) >> 11) as f64 / (1_u64 << 53) as f64;
+            (-mean * 1e9 * (1.0 - part).ln()) as i64
+        }
+    }
+
+    /// So many operations of customers who think for so many seconds and wait for so many, each in any of the scenarios.
+    fn closed(
+        seed: u64,
+        population: u32,
+        (think, wait): (f64, f64),
+        operations: u64,
+        scenarios: usize,
+    ) -> Vec<ScenarioTotal> {
+        let mut draw = Draw(seed);
+        let mut next: BinaryHeap<Reverse<i64>> = (0..population).map(|_| Reverse(draw.time(think))).collect();
+        let mut totals = vec![ScenarioTotal::default(); scenarios];
+        for _ in 0..operations {
+            let Some(Reverse(start)) = next.pop() else { break };
+            let (wait, scenario) = (draw.time(wait), draw.time(1.0) as usize % scenarios);
+            add(&mut totals[scenario], start, wait);
+            next.push(Reverse(start + wait + draw.time(think)));
+        }
+        totals
+    }
+
+    /// So many operations that arrive from outside.
+    fn open(seed: u64, interval: f64, wait: f64, operations: u64) -> ScenarioTotal {
+        let (mut draw, mut total, mut start) = (Draw(seed), ScenarioTotal::default(), 0);
+        for _ in 0..operations {
+            start += draw.time(interval);
+            let wait = draw.time(wait);
+            add(&mut total, start, wait);
+        }
+        total
+    }
+
+    fn add(total: &mut ScenarioTotal, start: i64, length: i64) {
+        total.operations += 1;
+        total.response.add(length as f64 * 1e-9);
+        total.stays.add(Stay { start, length: length as u64, part: 0, site: 0 });
+    }
+
+    fn rate(total: &ScenarioTotal) -> f64 {
+        let kept = total.stays.kept();
+        let starts = || kept.iter().map(|stay| stay.start);
+        let seconds = starts().max().unwrap_or_default().abs_diff(starts().min().unwrap_or_default()) as f64 * 1e-9;
+        kept.len() as f64 / seconds
+    }
+
+    fn found(totals: &[ScenarioTotal]) -> Vec<Option<Customers>> {
+        let told: Vec<(&ScenarioTotal, Option<f64>)> = totals.iter().map(|total| (total, Some(rate(total)))).collect();
+        customers(&told)
+    }
+
+    #[test]
+    fn a_population_is_found_again() {
+        for (population, think, wait) in [(1, 0.1, 0.02), (3, 0.2, 0.02), (7, 0.05, 0.05), (12, 0.2, 0.1)] {
+            for seed in 1..=3 {
+                let own = found(&closed(seed, population, (think, wait), 3000, 1))[0].expect("customers make it");
+                let (least, most) = own.population.range;
+                assert!(least <= population && most.is_none_or(|most| population <= most), "{population}: {own:?}");
+                assert!(
+                    own.population.customers.abs_diff(population) <= population.div_ceil(6),
+                    "{population}: {own:?}"
+                );
+                let Load::Closed { think_time, .. } = own.load else { panic!("{own:?}") };
+                let cycle = think + wait;
+                let expected = f64::from(own.population.customers) / f64::from(population) * cycle - wait;
+                assert!((think_time / expected - 1.0).abs() < 0.1, "{expected}: {own:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn customers_without_think_time_are_found() {
+        let own = found(&closed(1, 4, (0.0, 0.05), 500, 1))[0].expect("customers make it");
+        let Load::Closed { population, think_time } = own.load else { panic!("{own:?}") };
+        assert!(population == 4 && think_time < 0.001, "{own:?}");
+    }
+
+    #[test]
+    fn arrivals_from_outside_are_no_customers() {
+        for seed in 1..=50 {
+            for present in [0.1, 1.0, 5.0] {
+                assert_eq!(found(&[open(seed, 0.05, present * 0.05, 3000)]), [None], "seed {seed}, {present}");
+            }
+        }
+    }
+
+    #[test]
+    fn customers_of_all_scenarios_are_common_ones() {
+        let told = found(&closed(1, 8, (0.05, 0.05), 4000, 2));
+        let own: Vec<Customers> = told.into_iter().map(|own| own.expect("customers make it")).collect();
+        assert!(own.iter().all(|own| own.scenarios == 2 && (7..=9).contains(&own.population.customers)), "{own:?}");
+        let sum: u32 =
+            own.iter().map(|own| if let Load::Closed { population, .. } = own.load { population } else { 0 }).sum();
+        assert_eq!(sum, own[0].population.customers);
+    }
+
+    #[test]
+    fn each_scenario_has_its_own_customers_or_none() {
+        let [closed] = &closed(1, 3, (0.2, 0.05), 2000, 1)[..] else { panic!("one scenario") };
+        let told = found(&[closed.clone(), open(2, 0.03, 0.05, 4000)]);
+        assert_eq!(told[0].map(|own| (own.scenarios, own.population.customers)), Some((1, 3)));
+        assert_eq!(told[1], None);
+    }
+
+    #[test]
+    fn pauses_between_recordings_are_no_think_time() {
+        let mut total = ScenarioTotal::default();
+        for recording in 0..4 {
+            for stay in open(recording + 1, 0.05, 0.1, 500).stays.kept() {
+                add(&mut total, stay.start + recording as i64 * 1_000_000_000_000, stay.length as i64);
+            }
+        }
+        assert_eq!(found(&[total]), [None]);
+    }
+
+    #[test]
+    fn a_part_of_what_was_seen_tells_as_much() {
+        // More than are kept.
+        let own = found(&closed(1, 5, (0.1, 0.05), 60_000, 1))[0].expect("customers make it");
+        assert_eq!(own.population.customers, 5);
+        assert!((4000.0..=8192.0).contains(&own.population.arrivals), "{own:?}");
+    }
+
+    #[test]
+    fn times_at_the_ends_of_clocks_do_no_harm() {
+        let mut total = ScenarioTotal::default();
+        for (start, length) in [(i64::MIN, 5), (0, i64::MAX), (i64::MAX, i64::MAX), (i64::MAX - 1, 0)] {
+            add(&mut total, start, length);
+        }
+        assert_eq!(customers(&[(&total, Some(1.0))]), [None]);
+    }
+}
