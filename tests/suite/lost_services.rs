@@ -108,6 +108,38 @@ fn messages_whose_work_was_not_recorded_make_their_load() {
     assert!(!report(&messages(600, |_| true, |_| true)).counted.contains_key("message that no span worked on"));
 }
 
+/// `front` calls `shop`, or sends it a message, and `shop` sends one to `mail`, which works on it in a trace of its own: of `shop` no spans are left.
+fn without_the_sender(count: u64, is_message: bool) -> String {
+    (0..count).fold(String::new(), |text, number| {
+        let (start, kind) = (20_000 * number, if is_message { 4 } else { 3 });
+        let sent: [Row; 2] = [
+            ("front", 1, 0, 2, 0, 4000, "go"),
+            ("front", 2, 1, kind, 1000, if is_message { 1100 } else { 3500 }, "shop"),
+        ];
+        let longer = 100 * (number % 11);
+        let work: [Row; 1] = [("mail", 3, 0, 5, 4500, 7500 + longer, "work")];
+        let during: [Row; 1] = [("mail", 3, 0, 5, 2000, 3000 + longer, "work")];
+        let link = format!("\"links\":[{{\"traceId\":\"{:032x}\",\"spanId\":\"{:016x}\"}}],", number + 1, 9);
+        let work = spans_at(10_000 + number, start, if is_message { &work } else { &during }, "")
+            .replace("\"attributes\":[]}]", &format!("{link}\"attributes\":[]}}]"));
+        text + &spans_at(number + 1, start, &sent, "") + &work
+    })
+}
+
+/// Work on a message whose sender was lost belongs to the trace of the message, and is no scenario by itself.
+#[test]
+fn work_on_messages_of_a_lost_service_is_part_of_its_trace() {
+    for is_message in [false, true] {
+        let sub = reduced("t.jsonl", without_the_sender(300, is_message).as_bytes());
+        let (model, _, origins) = complete(&sub, &Configuration::default()).expect("there is something to model");
+        let names: Vec<&str> = origins.scenarios.iter().map(|own| &*own.name).collect();
+        assert_eq!(names, ["front go"], "by message: {is_message}");
+        // 50 operations a second, of which each has 1.5 or 3.5 ms of work.
+        let (found, truth) = (busy(&model, "mail"), 50.0 * if is_message { 3.5e-3 } else { 1.5e-3 });
+        assert!((found / truth - 1.0).abs() < 0.02, "by message: {is_message}: {found} for {truth}");
+    }
+}
+
 /// A consumer that samples its traces by itself works on as many messages as were sent: those whose senders were not sampled stand for those of the senders that were.
 #[test]
 fn consumers_that_are_sampled_by_themselves_count_once() {

@@ -379,8 +379,10 @@ fn of_kind(work: &Work<'_>, index: u32, candidates: &[u32], kind: SpanKind) -> O
 ///
 /// Of a batch, the consumer belongs to the operation of the earliest message. Each other message is a call of the same operation, by its own
 /// producer, which takes no time: all calls together take what was recorded.
+///
+/// A consumer whose producer was lost goes to the trace of the message where anything of that is there, as a span that has lost its parent.
 fn follow_links(work: &mut Work<'_>) {
-    let mut added = Vec::new();
+    let (mut added, mut orphans) = (Vec::new(), Vec::new());
     for at in 0..work.sorted.len() {
         let index = work.sorted[at];
         let span = *work.span(index);
@@ -425,12 +427,14 @@ fn follow_links(work: &mut Work<'_>) {
                     place,
                     "no producer that this span is linked to is in this trace",
                 )
-                .with_note("it is left where it is")
+                .with_note("it belongs where what is left of the sender's trace shows its place, and is left where it is otherwise")
             });
-            let is_apart = work.spans.links_of(&span).iter().all(|link| !work.has_trace(link.trace));
-            let span = &mut work.spans.spans[index as usize];
-            span.unlinked = !span.parent.is_some();
-            span.apart = span.unlinked && is_apart;
+            if !span.parent.is_some() {
+                let link = work.spans.links_of(&span).iter().find(|link| work.has_trace(link.trace)).copied();
+                orphans.extend(link.map(|link| (index, link)));
+                let span = &mut work.spans.spans[index as usize];
+                (span.unlinked, span.apart) = (true, link.is_none());
+            }
             continue;
         };
         work.parent[index as usize] = cause;
@@ -448,6 +452,14 @@ fn follow_links(work: &mut Work<'_>) {
                 .with_note("it counts as a message of its own; the work of all lies in the operation of the earliest one of the batch")
             });
         }
+    }
+    for (index, link) in &orphans {
+        let span = &mut work.spans.spans[*index as usize];
+        (span.trace, span.parent) = (link.trace, link.span);
+    }
+    if !orphans.is_empty() {
+        // They lie in the order of other traces now.
+        added.append(&mut std::mem::take(&mut work.sorted));
     }
     work.add_sorted(added);
 }
@@ -541,8 +553,9 @@ fn build_forest(mut work: Work<'_>, moved: FxHashMap<u32, i64>) -> Forest {
 fn number(work: &Work<'_>, mut roots: Vec<(u32, usize, usize)>) -> Vec<Tree> {
     let key = |root: u32| (work.span(root).start, work.span(root).trace, work.span(root).id, work.span(root).kind);
     roots.sort_by_key(|(root, ..)| key(*root));
-    let is_fragment =
-        |span: &Span| span.lost || span.parent.is_some() && work.named(span.trace, span.parent).is_empty();
+    let is_fragment = |span: &Span| {
+        span.lost || !span.unlinked && span.parent.is_some() && work.named(span.trace, span.parent).is_empty()
+    };
     let is_first = |root: u32| Some(work.span(root)).filter(|span| !is_fragment(span) && !span.unlinked);
     let begun: FxHashSet<TraceId> = roots.iter().filter_map(|root| Some(is_first(root.0)?.trace)).collect();
     // Of each trace, how many trees there are so far, and whether one of them is the first of what is left of its operation.

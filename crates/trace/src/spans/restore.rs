@@ -9,7 +9,10 @@
 //!
 //! Spans many of whose like have lost their parents were called by something that records no spans. Where one call of the trace lies around them whose like
 //! are never answered by a span, that call went there: the service that was called called them ([`silent`]). Else it is part of the operation that the trace
-//! begins with, which does not wait for it as far as anybody knows: these hang below the first span of the trace, if there is one alone.
+//! begins with, which does not wait for it as far as anybody knows: these hang below the first span of the trace, if there is one alone, or below the one message of it that no span worked on: they
+//! are part of that work, and may begin after the first span has ended.
+//!
+//! Work on a message whose sender was lost goes the same way, in the trace of the message.
 //!
 //! Where two places fit, nothing is guessed. Where none does, and several spans share the missing parent or one calls or works for it, it becomes the
 //! root of an operation; a single span that serves becomes the root itself.
@@ -21,7 +24,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::codes;
 use crate::spans::assemble::{NAMELESS, NOBODY, UNKNOWN_SERVICE, Work};
 use crate::spans::ids::SpanId;
-use crate::spans::model::{Span, SpanKind};
+use crate::spans::model::{Messaging, Span, SpanKind};
 use dyelog_diagnostic::Diagnostic;
 use dyelog_diagnostic::names::Name;
 
@@ -161,10 +164,13 @@ fn restore_trace(work: &mut Work<'_>, members: std::ops::Range<usize>, callers: 
                     .with_note("it was put back there")
             });
             places.attach(work, &fragment, place, added);
-        } else if let Some(first) = first.filter(|first| callers.are_unseen(work, *first, &fragment)) {
+        } else if let Some(caller) = first
+            .filter(|_| callers.are_unseen(work, &fragment))
+            .and_then(|first| places.caller(work, first, &fragment))
+        {
             work.count("parent that records no spans", fragment.members[0], |at| {
                 Diagnostic::warning(codes::LOST_PARENT, at, "the parent of this span was lost, as that of most spans of its operation")
-                    .with_note("what calls them records no spans: it counts as called by the first span of the trace, which does not wait")
+                    .with_note("what calls them records no spans: it counts as called by the first span of the trace, or as the work on its message, and nobody waits")
             });
             let parent = if fragment.members.len() > 1 {
                 synthesize(work, &fragment, SpanKind::Server, added)
@@ -174,28 +180,41 @@ fn restore_trace(work: &mut Work<'_>, members: std::ops::Range<usize>, callers: 
             for &member in fragment.members.iter().filter(|member| **member != parent) {
                 work.parent[member as usize] = parent;
             }
-            work.parent[parent as usize] = first;
+            work.parent[parent as usize] = caller;
             work.spans.spans[parent as usize].follows = true;
             places.whole.retain(|_, whole| *whole);
-        } else if fragment.members.len() > 1 || callers.is_part(work.span(fragment.members[0])) {
-            work.count("lost parent, taken as a root", fragment.members[0], |at| {
-                Diagnostic::warning(
-                    codes::LOST_PARENT,
-                    at,
-                    "the parent of this span, and of any others that name it, was lost",
-                )
-                .with_note("an operation was made with it as its root")
-            });
-            let parent = synthesize(work, &fragment, SpanKind::Server, added);
-            for &member in &fragment.members {
-                work.parent[member as usize] = parent;
-            }
-        } else {
-            work.count("lost parent, its child taken as a root", fragment.members[0], |at| {
-                Diagnostic::warning(codes::LOST_PARENT, at, "the parent of this span was lost")
-                    .with_note("an operation was made of the span and what it caused")
-            });
+        } else if fragment.members.iter().all(|member| !work.span(*member).unlinked) {
+            take_as_root(work, &fragment, callers, added);
         }
+    }
+    for index in spans.into_iter().filter(|index| work.parent[*index as usize] != NOBODY) {
+        let span = &mut work.spans.spans[index as usize];
+        if std::mem::take(&mut span.unlinked) {
+            (span.follows, span.remote) = (true, true);
+        }
+    }
+}
+
+/// Makes an operation of what has lost its parent and found no place.
+fn take_as_root(work: &mut Work<'_>, fragment: &Fragment, callers: &Callers, added: &mut Vec<u32>) {
+    if fragment.members.len() > 1 || callers.is_part(work.span(fragment.members[0])) {
+        work.count("lost parent, taken as a root", fragment.members[0], |at| {
+            Diagnostic::warning(
+                codes::LOST_PARENT,
+                at,
+                "the parent of this span, and of any others that name it, was lost",
+            )
+            .with_note("an operation was made with it as its root")
+        });
+        let parent = synthesize(work, fragment, SpanKind::Server, added);
+        for &member in &fragment.members {
+            work.parent[member as usize] = parent;
+        }
+    } else {
+        work.count("lost parent, its child taken as a root", fragment.members[0], |at| {
+            Diagnostic::warning(codes::LOST_PARENT, at, "the parent of this span was lost")
+                .with_note("an operation was made of the span and what it caused")
+        });
     }
 }
 
@@ -255,15 +274,13 @@ impl Callers {
         self.lost.get(&(span.service, span.name, span.kind)).is_some_and(|(all, orphans)| 2 * orphans > *all)
     }
 
-    /// Whether what called a fragment, during the time of the trace's first span, records no spans.
-    fn are_unseen(&self, work: &Work<'_>, first: u32, fragment: &Fragment) -> bool {
+    /// Whether what called a fragment records no spans.
+    fn are_unseen(&self, work: &Work<'_>, fragment: &Fragment) -> bool {
         /// From fewer nothing follows.
         const ENOUGH: u64 = 10;
-        let (first, member) = (work.span(first), work.span(fragment.members[0]));
+        let member = work.span(fragment.members[0]);
         let known = self.lost.get(&(member.service, member.name, member.kind));
-        known.is_some_and(|(all, _)| *all >= ENOUGH)
-            && self.are_mostly_lost(member)
-            && (first.start..=first.end).contains(&fragment.start)
+        known.is_some_and(|(all, _)| *all >= ENOUGH) && self.are_mostly_lost(member)
     }
 }
 
@@ -277,9 +294,10 @@ fn first_span(work: &Work<'_>, spans: &[u32]) -> Option<u32> {
 fn fragments(work: &Work<'_>, spans: &[u32]) -> Vec<Fragment> {
     let mut orphans: Vec<u32> = spans.iter().copied().filter(|index| is_orphan(work, *index)).collect();
     // `spans` is sorted by identifier, and so stay the members of each fragment.
-    orphans.sort_by_key(|index| work.span(*index).parent);
+    let whose = |index: &u32| (work.span(*index).parent, work.span(*index).unlinked);
+    orphans.sort_by_key(whose);
     let mut fragments: Vec<Fragment> = orphans
-        .chunk_by(|a, b| work.span(*a).parent == work.span(*b).parent)
+        .chunk_by(|a, b| whose(a) == whose(b))
         .map(|members| {
             let span = |index: &u32| *work.span(*index);
             let first = span(&members[0]);
@@ -374,6 +392,24 @@ impl Places {
             }
         }
         found
+    }
+
+    /// The span of the trace that a fragment of unseen callers hangs below: the one message that no span worked on, else the first span, which other calls
+    /// come within.
+    fn caller(&self, work: &Work<'_>, first: u32, fragment: &Fragment) -> Option<u32> {
+        let (begun, member) = (work.span(first), work.span(fragment.members[0]));
+        if fragment.start < begun.start {
+            return None;
+        }
+        let is_open = |index: &&u32| {
+            let span = work.span(**index);
+            let sends = span.kind == SpanKind::Producer || span.messaging == Messaging::Send;
+            sends && span.start <= fragment.start && !self.answered.contains(*index)
+        };
+        let mut open = self.spans.iter().filter(is_open);
+        let message = open.next().copied().filter(|_| open.next().is_none());
+        let works_on_message = member.kind == SpanKind::Consumer || member.messaging == Messaging::Process;
+        message.or(Some(first).filter(|_| works_on_message || fragment.start <= begun.end))
     }
 
     fn attach(&mut self, work: &mut Work<'_>, fragment: &Fragment, place: u32, added: &mut Vec<u32>) {
