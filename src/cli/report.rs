@@ -58,7 +58,7 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
         .map(|solution| solution.results)
         .map_err(|Diagnostics(found)| Diagnostics([source.findings.clone(), found].concat()))?;
     if let Some(origins) = &source.origins {
-        let mut unlike = dyelog::study::unlike_traced(&source.model, &results, origins);
+        let mut unlike = dyelog::study::unlike_traced(&source.model, &results, origins, None);
         unlike.extend(dyelog::study::few_operations(origins));
         terminal.report(&unlike);
         source.findings.extend(unlike);

@@ -7,7 +7,7 @@ use dyelog::pipeline::Solution;
 use dyelog::report;
 use dyelog::solve::{LayeredOptions, Method, SolveOptions, solve};
 use dyelog::study::outlook::outlook;
-use dyelog::study::percentiles_unlike_traced;
+use dyelog::study::{percentiles_unlike_traced, unlike_traced};
 
 use crate::cli::args::{OutputArguments, SourceArguments};
 use crate::cli::exit::Exit;
@@ -112,7 +112,10 @@ pub fn tell(
     let (model, origins) = (&source.model, source.origins.as_ref());
     let results = &solution.results;
     terminal.report(&solution.doubtful);
-    terminal.report(&solution.unlike_traced);
+    let outlook = matches!(format, Format::Text | Format::Json).then(|| outlook(model, results, origins, threads));
+    if let Some(origins) = origins {
+        terminal.report(&unlike_traced(model, results, origins, outlook.as_ref()));
+    }
     for backlog in &solution.backlogs {
         let name = &model.tasks[backlog.task.index()].name;
         terminal.say(&format!(
@@ -125,7 +128,6 @@ pub fn tell(
     for caveat in &results.caveats {
         terminal.remark(caveat);
     }
-    let outlook = matches!(format, Format::Text | Format::Json).then(|| outlook(model, results, origins, threads));
     if let (Some(outlook), Some(origins)) = (&outlook, origins) {
         terminal.report(&percentiles_unlike_traced(model, results, origins, outlook));
     }

@@ -145,7 +145,8 @@ impl<'a> Assembly<'a> {
         let configured = settings.and_then(|settings| settings.scheduling);
         let seen = || {
             let name = self.parts.sub.names.get(identifier)?;
-            self.parts.sub.instances.get(&name).map(|count| Multiplicity::Finite(*count))
+            let instances = self.parts.sub.instances.get(&name).map(|count| Multiplicity::Finite(*count));
+            instances.or_else(|| self.traced.threads(name))
         };
         let threads =
             settings.and_then(|settings| settings.threads).or_else(seen).or(self.configuration.defaults.threads);
@@ -304,6 +305,8 @@ impl<'a> Assembly<'a> {
     /// Fits what the model cannot know of forks, and of calls that take longer for some than for others, to the traced responses.
     fn fit(&mut self) {
         self.woven.sort_by_key(|woven| woven.entry);
+        // The model queues for threads by itself.
+        let waited = self.traced.waited(self.parts.sub);
         let seen: Vec<Seen> = (0..self.model.entries.len())
             .map(|at| {
                 let origin = &self.origins.entries[at];
@@ -313,7 +316,8 @@ impl<'a> Assembly<'a> {
                 let is_traced = origin.sources.iter().all(from_traces)
                     && Network::of(self.configuration, task) == Network::Traced
                     && origin.interaction != Interaction::Customer;
-                Seen { response: self.parts.sub.entry(origin.total).response.mean(), is_traced }
+                let response = self.parts.sub.entry(origin.total).response.mean();
+                Seen { response: response.map(|mean| mean - waited[origin.total.index()]), is_traced }
             })
             .collect();
         let owners: Vec<EntryId> = self.origins.activities.iter().map(|origin| origin.entry).collect();

@@ -88,6 +88,8 @@ pub const UNTIMED_DELAYS: Code = Code("M056");
 pub const FEW_OPERATIONS: Code = Code("M057");
 /// Predicted percentiles at the traced load are far from the traced ones.
 pub const UNLIKE_PERCENTILES: Code = Code("M058");
+/// The threads of tasks were found from calls that wait for one.
+pub const POOLS: Code = Code("M059");
 /// Entries whose work is not known, beside others whose times are recorded.
 pub const UNSEEN_WORK: Code = Code("M035");
 /// Parallel calls end sooner together than independent ones can, so that the model waits for some of them only.

@@ -2,7 +2,7 @@
 
 use crate::diagnostic::{Diagnostic, Diagnostics, Place, Severity};
 use crate::lqn::submodel::{Interaction, SubModel};
-use crate::lqn::{Body, EntryId, Model};
+use crate::lqn::{Body, EntryId, Model, Multiplicity, Task};
 use crate::model::assembly::{Assembled, Assembly, Loads};
 use crate::model::certainty::Certainty;
 use crate::model::config::{Configuration, DemandValues};
@@ -108,6 +108,7 @@ pub fn complete_as_traced(
     findings.extend(found);
     findings.extend(traced.note());
     findings.extend(traced.measured_note());
+    findings.extend(traced.pools_note(sub));
     findings.extend(threads_note(&built, configuration));
     findings.extend(unseen_work(&built));
     findings.extend(outvoted(&built, sub));
@@ -149,11 +150,12 @@ fn circle_warning(model: &Model, circle: &[EntryId]) -> Diagnostic {
 
 /// Says that pools of threads were taken to be without limit, where no setting says so.
 fn threads_note(built: &Assembled, configuration: &Configuration) -> Option<Diagnostic> {
-    let assumed = |task: &TaskOrigin| {
-        let settings = configuration.tasks.get(&*task.identifier);
-        !task.customer && settings.is_none_or(|settings| settings.threads.is_none() && settings.scheduling.is_none())
+    let assumed = |(task, origin): &(&Task, &TaskOrigin)| {
+        let settings = configuration.tasks.get(&*origin.identifier);
+        let is_set = settings.is_some_and(|settings| settings.threads.is_some() || settings.scheduling.is_some());
+        !origin.customer && !is_set && task.multiplicity == Multiplicity::Infinite
     };
-    let count = built.origins.tasks.iter().filter(|task| assumed(task)).count();
+    let count = built.model.tasks.iter().zip(&built.origins.tasks).filter(assumed).count();
     if configuration.defaults.threads.is_some() || count == 0 {
         return None;
     }

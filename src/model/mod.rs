@@ -27,6 +27,7 @@ mod origins;
 mod outcomes;
 pub mod parameter;
 mod parts;
+mod pools;
 mod population;
 mod profile;
 mod replicas;

@@ -97,7 +97,7 @@ pub fn note(scenario: &str, found: &Customers, rate: f64, total: &ScenarioTotal)
     let Customers { load, population: Population { customers, range, gain, arrivals }, scenarios } = *found;
     let others = if scenarios > 1 { format!(" of {scenarios} scenarios together") } else { String::new() };
     let fit = match range {
-        (least, Some(most)) if least == most => format!("no other number of {} fits", people(2)),
+        (least, Some(most)) if least == most => "no other number fits".to_owned(),
         (least, Some(most)) => format!("{least} to {most} fit"),
         (least, None) => format!("{least} or more fit"),
     };
@@ -105,8 +105,8 @@ pub fn note(scenario: &str, found: &Customers, rate: f64, total: &ScenarioTotal)
         format!("scenario `{scenario}` gets {load}, which make the traced {} operations a second", load::short(rate));
     let told = load::note(message)
         .with_note(format!(
-            "the more operations{others} were under way, the fewer began, as of {customers} {} who wait for each response before the next request ({fit})",
-            people(customers)
+            "the more operations{others} were under way, the fewer began, as of {customers} {} for each response before the next request ({fit})",
+            if customers == 1 { "customer who waits" } else { "customers who wait" }
         ))
         .with_note(format!(
             "the {} begins of operations that tell it are e^{} times as likely with these as with arrivals from outside",
@@ -114,10 +114,6 @@ pub fn note(scenario: &str, found: &Customers, rate: f64, total: &ScenarioTotal)
             load::short(gain.round())
         ));
     load::with_sampling(told, total).with_hint(load::hint(scenario))
-}
-
-fn people(customers: u32) -> &'static str {
-    if customers == 1 { "customer" } else { "customers" }
 }
 
 fn fitted(totals: &[&ScenarioTotal]) -> Option<Population> {
@@ -146,7 +142,7 @@ struct Presence {
 impl Presence {
     fn of(all: &[&Stays]) -> Self {
         let before: Option<Rank> = all.iter().filter_map(|stays| stays.complete_before()).min();
-        let mut merged = Stays::default();
+        let mut merged: Stays = Stays::default();
         let mut kept: Vec<Vec<Stay>> = all.iter().flat_map(|stays| stays.stretches(before)).collect();
         if all.len() > 1 {
             // Stretches of several scenarios overlap.

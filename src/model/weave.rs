@@ -15,8 +15,8 @@ use petgraph::unionfind::UnionFind;
 use crate::lqn::submodel::{EntryIndex, EntryKey, EntryTotal, Interaction, Position, RequestKind, Seconds, SubModel};
 use crate::lqn::timing::{CallLabel, CallTotal, PairTotal};
 use crate::model::fragments::{fill_times, give_back};
-use crate::model::sampling;
 use crate::model::weave::phase::PhaseParts;
+use crate::model::{pools, sampling};
 
 /// Calls are in order where they are so in 98 of 100 invocations: (98, 100).
 const IN_ORDER: (u64, u64) = (98, 100);
@@ -33,6 +33,7 @@ const WIDEST: u64 = 16;
 pub fn decided(sub: &SubModel) -> SubModel {
     let mut sub = sub.clone();
     sampling::settle(&mut sub);
+    pools::take_off_waits(&mut sub);
     fill_times(&mut sub);
     give_back(&mut sub);
     outvote(&mut sub);

@@ -15,8 +15,6 @@ pub struct Solution {
     pub results: Results,
     /// Warnings about the model.
     pub doubtful: Vec<Diagnostic>,
-    /// Where predictions differ from what was traced, at the load that was traced.
-    pub unlike_traced: Vec<Diagnostic>,
     /// Consumers of asynchronous messages that get more than they serve. The results are those beside their growing backlogs.
     pub backlogs: Vec<Backlog>,
 }
@@ -44,9 +42,7 @@ impl Source {
         doubtful.retain(|finding| finding.severity == Severity::Warning);
         let origins = self.origins.as_ref();
         doubtful.extend(origins.and_then(study::few_operations));
-        let unlike_traced =
-            origins.map(|origins| study::unlike_traced(&self.model, &results, origins)).unwrap_or_default();
-        Ok(Solution { results, doubtful, unlike_traced, backlogs })
+        Ok(Solution { results, doubtful, backlogs })
     }
 
     /// What the solution predicts for each scenario that was traced; nothing where the model was read from a file.

@@ -15,6 +15,7 @@ use crate::model::{DemandSource, LoadReason, Origins, OwnTime, ScenarioOrigin, c
 use crate::solve::bounds::Resource;
 use crate::solve::{SolveOptions, solve};
 use crate::study::bottleneck::busiest;
+use crate::study::outlook::Outlook;
 use crate::study::scenario::{ScenarioResult, is_about};
 
 /// How far a prediction under a configured load may lie from what was traced, as a share of it, before it is worth a word.
@@ -24,15 +25,22 @@ const TOLERANCE: f64 = 0.2;
 const AS_TRACED: f64 = 0.05;
 
 /// Where the model, at the load that was traced, does not respond as the traces did: a model that cannot tell what was seen should
-/// not be trusted with what was not. A configured load is that of the traces where as many operations come of it.
-pub fn unlike_traced(model: &Model, results: &Results, origins: &Origins) -> Vec<Diagnostic> {
+/// not be trusted with what was not. A configured load is that of the traces where as many operations come of it. What a simulation of the model makes of it is told
+/// where it was simulated.
+pub fn unlike_traced(
+    model: &Model,
+    results: &Results,
+    origins: &Origins,
+    outlook: Option<&Outlook>,
+) -> Vec<Diagnostic> {
     let scenarios = ScenarioResult::all(model, results, origins);
     // The traces do not tell how one scenario responds under another load of the others.
     if !scenarios.iter().all(ScenarioResult::has_traced_load) {
         return Vec::new();
     }
     let assumed = scenarios.iter().any(|scenario| scenario.origin.reason == LoadReason::Assumed);
-    let causes = Causes { model, results, origins, assumed, unqueued: OnceCell::new(), whole: OnceCell::new() };
+    let (unqueued, whole) = (OnceCell::new(), OnceCell::new());
+    let causes = Causes { model, results, origins, outlook, assumed, unqueued, whole };
     scenarios.into_iter().filter_map(|scenario| causes.finding(&scenario)).collect()
 }
 
@@ -49,6 +57,8 @@ struct Causes<'c> {
     model: &'c Model,
     results: &'c Results,
     origins: &'c Origins,
+    /// What a simulation predicts, too.
+    outlook: Option<&'c Outlook>,
     /// Whether a load is assumed.
     assumed: bool,
     /// The model without queueing.
@@ -102,6 +112,13 @@ impl Causes<'_> {
                 number(rate)
             );
             return Some(finding.with_note(why).with_hint(LOAD));
+        }
+        let loads = self.outlook.into_iter().flat_map(|outlook| &outlook.loads);
+        let simulated = loads.filter(|load| *load.name == *origin.name).find_map(|load| load.simulated_response);
+        if let Some(simulated) = simulated.filter(|other| (other - traced).abs() <= traced * tolerance) {
+            let why =
+                format!("the solver's approximation is why: a simulation of the same model takes {}", time(simulated));
+            return Some(finding.with_note(why).with_hint("`--solver simulate` solves by simulation"));
         }
         Some(if predicted < traced { self.below(finding, origin, gap) } else { self.above(finding, origin, gap) })
     }

@@ -380,7 +380,7 @@ fn said(bytes: &[u8]) -> Said {
         2.0 * (variance.max(0.0) / count).sqrt() / mean.max(1e-12)
     });
     let by_chance = by_chance.fold(0.0, f64::max);
-    let unlike = unlike_traced(&model, &results, &origins);
+    let unlike = unlike_traced(&model, &results, &origins, None);
     let told = findings.iter().filter(|own| own.severity != Severity::Note).chain(&unlike);
     let codes = told.map(|own| own.code.0.to_owned()).collect();
     let scenarios = ScenarioResult::all(&model, &results, &origins)

@@ -256,7 +256,7 @@ fn an_assumed_load_that_makes_operations_wait_is_told() {
     }
     let (model, origins) = completed(&text, "");
     let results = layered(&model, &LayeredOptions::default()).expect("it can be solved");
-    let told = dyelog::study::unlike_traced(&model, &results, &origins);
+    let told = dyelog::study::unlike_traced(&model, &results, &origins, None);
     assert_eq!(told.len(), 2, "{told:?}");
     assert!(told.iter().all(|own| own.message.contains("at the load that is assumed")), "{told:?}");
     assert!(told.iter().all(|own| own.notes[0].contains("at a rate that no trace tells")), "{told:?}");

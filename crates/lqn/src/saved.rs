@@ -198,6 +198,10 @@ struct EntryShape {
     pairs: Vec<PairShape>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     stays: Option<StaysShape>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    visits: Option<StaysShape>,
+    #[serde(skip_serializing_if = "MomentsShape::is_nothing", default)]
+    way: MomentsShape,
     #[serde(skip_serializing_if = "is_zero", default)]
     inferred: u64,
     #[serde(skip_serializing_if = "is_zero", default)]

@@ -11,6 +11,9 @@ use std::cmp::Ordering;
 /// The most stays that are kept of an entry or a scenario.
 pub const MOST: usize = 8192;
 
+/// The most ways and visits that are kept of an entry.
+pub const MOST_VISITS: usize = 4096;
+
 /// The logarithm of a period's length in nanoseconds, to the base of two: 8.6 s.
 const PERIOD: u32 = 33;
 
@@ -63,9 +66,9 @@ impl Rank {
     }
 }
 
-/// The stays of an entry or a scenario.
+/// The stays of an entry or a scenario: no more than so many.
 #[derive(Clone, Debug, Default)]
-pub struct Stays {
+pub struct Stays<const KEPT: usize = MOST> {
     seen: u64,
     /// Up to twice as many as are kept in the end, in no order.
     some: Vec<Stay>,
@@ -73,14 +76,14 @@ pub struct Stays {
     cut: Option<Rank>,
 }
 
-impl Stays {
+impl<const KEPT: usize> Stays<KEPT> {
     /// From what was saved, with the begin of the first that was left out by [`Stays::keep`]; `None` where more are kept than were
     /// seen, or than can be.
     pub(crate) fn of_saved(seen: u64, kept: Vec<Stay>, cut: Option<i64>) -> Option<Self> {
         let count = kept.len() as u64;
         let cut = cut.map(Rank::of);
-        let sound = kept.len() <= MOST
-            && (seen == count || seen > count && (kept.len() == MOST || cut.is_some()))
+        let sound = kept.len() <= KEPT
+            && (seen == count || seen > count && (kept.len() == KEPT || cut.is_some()))
             && cut.is_none_or(|cut| kept.iter().all(|stay| stay.rank() < cut));
         sound.then_some(Self { seen, some: kept, cut })
     }
@@ -136,21 +139,22 @@ impl Stays {
 
     /// Those that are kept, in the order of time, by stretches of time of which none was left out. What begins before a stretch is not in it.
     pub fn stretches(&self, before: Option<Rank>) -> Vec<Vec<Stay>> {
-        // Of the period in which the first was left out, a part is missing.
-        let is_whole =
-            |period: i64| before.is_none_or(|before| Rank::of((period << PERIOD) | ((1 << PERIOD) - 1)) < before);
+        let is_before = |rank: Rank| before.is_none_or(|before| rank < before);
         let mut kept = self.kept();
-        kept.retain(|stay| is_whole(stay.start >> PERIOD));
+        kept.retain(|stay| is_before(stay.rank()));
         kept.sort_unstable_by(|left, right| left.start.cmp(&right.start).then_with(|| left.order(right)));
-        let follows =
-            |left: &Stay, right: &Stay| before.is_none() || (right.start >> PERIOD) - (left.start >> PERIOD) <= 1;
+        let is_whole = |period: i64| is_before(Rank::of((period << PERIOD) | ((1 << PERIOD) - 1)));
+        let follows = |left: &Stay, right: &Stay| {
+            let [earlier, later] = [left, right].map(|stay| stay.start >> PERIOD);
+            before.is_none() || earlier == later || earlier + 1 == later && is_whole(earlier)
+        };
         kept.chunk_by(follows).map(<[Stay]>::to_vec).collect()
     }
 
     fn thin(&mut self) {
-        if self.some.len() >= 2 * MOST {
-            self.some.select_nth_unstable_by(MOST - 1, Stay::order);
-            self.some.truncate(MOST);
+        if self.some.len() >= 2 * KEPT {
+            self.some.select_nth_unstable_by(KEPT - 1, Stay::order);
+            self.some.truncate(KEPT);
         }
     }
 
@@ -158,26 +162,26 @@ impl Stays {
     pub fn kept(&self) -> Vec<Stay> {
         let mut kept = self.some.clone();
         kept.sort_unstable_by(Stay::order);
-        kept.truncate(MOST);
+        kept.truncate(KEPT);
         kept
     }
 
     /// The rank before which all stays are among those that are kept; `None` where none was left out.
     pub fn complete_before(&self) -> Option<Rank> {
-        let last = || self.kept().get(MOST - 1).map(Stay::rank);
-        let full = (self.seen > MOST as u64).then(last).flatten();
+        let last = || self.kept().get(KEPT - 1).map(Stay::rank);
+        let full = (self.seen > KEPT as u64).then(last).flatten();
         [self.cut, full].into_iter().flatten().min()
     }
 }
 
 /// Two that keep the same, in whatever order it came.
-impl PartialEq for Stays {
+impl<const KEPT: usize> PartialEq for Stays<KEPT> {
     fn eq(&self, other: &Self) -> bool {
         self.seen == other.seen && self.cut == other.cut && self.kept() == other.kept()
     }
 }
 
-impl Eq for Stays {}
+impl<const KEPT: usize> Eq for Stays<KEPT> {}
 
 /// The finaliser of splitmix64: neighbours come to lie anywhere.
 fn mixed(number: u64) -> u64 {
@@ -231,8 +235,25 @@ mod tests {
         let before = cut.complete_before().expect("some were left out");
         let within = |stays: &[Stay]| stays.iter().filter(|stay| stay.rank() < before).count();
         assert_eq!(within(&stays), within(&cut.kept()));
-        let saved = Stays::of_saved(cut.seen(), cut.kept(), cut.cut()).expect("it is sound");
+        let saved: Stays = Stays::of_saved(cut.seen(), cut.kept(), cut.cut()).expect("it is sound");
         assert_eq!((saved.complete_before(), saved.kept()), (Some(before), cut.kept()));
+    }
+
+    #[test]
+    fn stretches_have_all_of_their_time() {
+        // 1,000 a second: a period has more than are kept; and 100 a second: it has fewer.
+        for step in [1_000_000, 10_000_000] {
+            let stays = many(100_000, step);
+            let all = of(&stays);
+            let before = all.complete_before();
+            let stretches = all.stretches(before);
+            assert!(stretches.iter().map(Vec::len).sum::<usize>() > MOST / 2, "{step}");
+            for stretch in stretches {
+                let within = stretch[0].start..=stretch[stretch.len() - 1].start;
+                let there = stays.iter().filter(|stay| within.contains(&stay.start)).count();
+                assert_eq!(there, stretch.len(), "{step}");
+            }
+        }
     }
 
     proptest! {

@@ -184,6 +184,8 @@ impl SubModel {
             calls: FxIndexMap::default(),
             pairs: FxIndexMap::default(),
             stays: Stays::default(),
+            visits: Stays::default(),
+            way: Moments::default(),
             outvoted: 0,
             inferred: 0,
             inferred_requests: 0,

@@ -18,11 +18,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::diagnostic::{Diagnostic, Place, Severity};
 use crate::lqn::stays::Stays;
-use crate::lqn::submodel::{EntryIndex, EntryTotal, Interaction};
+use crate::lqn::submodel::{EntryIndex, EntryTotal, Interaction, SubModel};
 use crate::lqn::{Multiplicity, Scheduling, Work};
 use crate::model::config::Configuration;
 use crate::model::demand::is_measured;
 use crate::model::parts::Parts;
+use crate::model::pools::{self, Pool};
 use crate::model::servers::observed::Observed;
 use crate::model::servers::occupancy::{Imputed, Occupancy};
 use crate::model::servers::sampled::{Share, offered, waiting};
@@ -70,6 +71,8 @@ pub struct Traced {
     hosts: BTreeMap<String, Host>,
     /// By number of the entry in the sub-model.
     own: BTreeMap<EntryIndex, OwnTime>,
+    /// The threads of tasks that calls wait for, by task.
+    pools: BTreeMap<Name, Pool>,
     /// The least and the most work that other numbers of servers make of it, which fit as well, as parts of what was found.
     work: BTreeMap<EntryIndex, (f64, f64)>,
 }
@@ -123,7 +126,7 @@ impl OwnTime {
 impl Traced {
     /// What the traces tell of a system that is configured so.
     pub fn of(parts: &Parts<'_>, configuration: &Configuration) -> Self {
-        let mut traced = Self::default();
+        let mut traced = Self { pools: pools::find(parts.sub), ..Self::default() };
         let Some(observed) = Observed::of(parts) else { return traced };
         traced.hosts = busy::hosts(parts, configuration, &observed);
         for (name, entries) in hosts_of(parts, configuration) {
@@ -181,6 +184,21 @@ impl Traced {
             traced.hosts.insert(name, host);
         }
         traced
+    }
+
+    /// The threads of a task, where calls wait for them.
+    pub fn threads(&self, task: Name) -> Option<Multiplicity> {
+        self.pools.get(&task).map(|pool| Multiplicity::Finite(pool.threads))
+    }
+
+    /// How long an invocation of each entry takes for waits for such threads, seconds.
+    pub fn waited(&self, sub: &SubModel) -> Vec<f64> {
+        pools::waited(sub, &self.pools)
+    }
+
+    /// Says whose threads were found.
+    pub fn pools_note(&self, sub: &SubModel) -> Option<Diagnostic> {
+        pools::note(sub, &self.pools)
     }
 
     /// The fewest servers that fit a processor, where its servers were found and no number is too large.

@@ -253,8 +253,11 @@ impl Reader<'_> {
         let response = self.moments(&shape.response, &item);
         let responses = self.sketch(&shape.responses, response.count, &item);
         let stays = shape.stays.as_ref().map(|stays| self.stays(stays, &item)).unwrap_or_default();
+        let visits = shape.visits.as_ref().map(|visits| self.stays(visits, &item)).unwrap_or_default();
+        let way = self.moments(&shape.way, &item);
         let entry = sub.entry_mut(index);
-        (entry.response, entry.responses, entry.stays) = (response, responses, stays);
+        (entry.response, entry.responses) = (response, responses);
+        (entry.stays, entry.visits, entry.way) = (stays, visits, way);
         entry.invocations = self.count(shape.invocations, MOST, &item);
         entry.moved_waits = self.count(shape.moved_waits, MOST, &item);
         entry.untimed_delays = self.count(shape.untimed_delays, MOST, &item);

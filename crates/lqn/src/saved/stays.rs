@@ -24,7 +24,7 @@ pub(super) struct StaysShape {
 }
 
 impl StaysShape {
-    pub(super) fn of(stays: &Stays) -> Option<Self> {
+    pub(super) fn of<const KEPT: usize>(stays: &Stays<KEPT>) -> Option<Self> {
         let mut kept = stays.kept();
         kept.sort_unstable_by_key(|stay| (stay.start, stay.length, stay.part, stay.site));
         let (mut text, mut before) = (String::new(), 0_i64);
@@ -45,12 +45,12 @@ impl StaysShape {
 
 impl Reader<'_> {
     /// The stays of an entry or a scenario.
-    pub(super) fn stays(&mut self, shape: &StaysShape, item: &str) -> Stays {
+    pub(super) fn stays<const KEPT: usize>(&mut self, shape: &StaysShape, item: &str) -> Stays<KEPT> {
         let seen = self.count(shape.seen, MOST, item);
         parsed(&shape.kept, &shape.sites).and_then(|kept| Stays::of_saved(seen, kept, shape.cut)).unwrap_or_else(|| {
             self.wrong(
                 item,
-                "`stays` are not three numbers each and a site each, or not as many as were seen or can be kept"
+                "`stays` or `visits` are not three numbers each and a site each, or not as many as were seen or can be kept"
                     .to_owned(),
             );
             Stays::default()

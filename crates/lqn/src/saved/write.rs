@@ -109,6 +109,8 @@ fn entry_shape(sub: &SubModel, entry: &EntryTotal, numbers: &[u32]) -> EntryShap
         calls,
         pairs,
         stays: StaysShape::of(&entry.stays),
+        visits: StaysShape::of(&entry.visits),
+        way: MomentsShape::of(&entry.way),
         inferred: entry.inferred,
         inferred_requests: entry.inferred_requests,
         undated: entry.undated,

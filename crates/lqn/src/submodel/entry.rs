@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{EntryIndex, EntryKey, FxIndexMap, Interaction, Moments, Seconds};
 use crate::sketch::Sketch;
-use crate::stays::Stays;
+use crate::stays::{MOST_VISITS, Stays};
 use crate::timing::{CallLabel, CallTotal, PairTotal};
 use dyelog_diagnostic::names::Name;
 
@@ -222,6 +222,10 @@ pub struct EntryTotal {
     pub pairs: FxIndexMap<(CallLabel, CallLabel), PairTotal>,
     /// When its invocations did their own work, where traces tell.
     pub stays: Stays,
+    /// When calls were on their way to it (part 0), and when its invocations were under way (part 1); sub-models that were saved without it have nothing here.
+    pub visits: Stays<MOST_VISITS>,
+    /// How long calls were on their way to it, where traces have both halves.
+    pub way: Moments,
     /// How many of its invocations were taken from an entry of another type that was outvoted. Completion counts them.
     pub outvoted: u64,
     /// Of how many of its invocations the span was lost: no own time of theirs is known.
@@ -259,6 +263,8 @@ impl EntryTotal {
         self.response.merge(&other.response);
         self.responses.merge(&other.responses);
         self.stays.merge(&other.stays);
+        self.visits.merge(&other.visits);
+        self.way.merge(&other.way);
         for (at, work) in &other.work {
             self.work.entry(*at).or_default().add(work);
         }
@@ -287,6 +293,8 @@ impl EntryTotal {
         self.response.merge(&other.response);
         self.responses.merge(&other.responses);
         self.stays.merge(&other.stays);
+        self.visits.merge(&other.visits);
+        self.way.merge(&other.way);
         self.outvoted += other.outvoted;
         self.inferred += other.inferred;
         self.inferred_requests += other.inferred_requests;

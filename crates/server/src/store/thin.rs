@@ -72,7 +72,10 @@ pub fn thinned(submodel: &mut SubModel, merge: &str, most: usize) -> Vec<u8> {
 
 fn keep(submodel: &mut SubModel, stays: usize) {
     for index in 0..submodel.entries().len() {
-        submodel.entry_mut(EntryIndex(index as u32)).stays.keep(stays);
+        let entry = submodel.entry_mut(EntryIndex(index as u32));
+        entry.stays.keep(stays);
+        // Pools of threads show in thousands of visits, or not at all.
+        entry.visits.keep(0);
     }
     for total in submodel.scenarios.values_mut() {
         total.stays.keep(stays);

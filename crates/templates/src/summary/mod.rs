@@ -26,7 +26,7 @@ use crate::summary::witnesses::Cuts;
 use dyelog_lqn::stays::{Stay, Stays, UNDATED};
 pub use dyelog_lqn::submodel::EntryMerge;
 use dyelog_lqn::submodel::{
-    Branch, EntryIndex, EntryKey, Interaction, Position, RequestKind, ScenarioTotal, SubModel, common_step,
+    Branch, EntryIndex, EntryKey, EntryTotal, Interaction, Position, RequestKind, ScenarioTotal, SubModel, common_step,
 };
 use dyelog_trace::toeg::NONE;
 use dyelog_trace::{Extent, Kind, NodeId, Operation, Origins, Toeg, TraceNames, VisitEvidence};
@@ -204,6 +204,9 @@ impl Summary {
                 let is_dated = evidence != VisitEvidence::Copied && !(is_inferred && asynchronous);
                 entry.undated += u64::from(!is_dated);
                 add_stays(&mut entry.stays, begin, &own, site, is_dated);
+                if is_dated {
+                    add_visit(entry, invocation, begin, site);
+                }
             }
         } else if timed && is_measured(toeg) {
             timing.look_at_response(toeg, outcome, number as EntryNumber, nodes);
@@ -347,6 +350,23 @@ fn add_stays(stays: &mut Stays, begin: i64, own: &[Own], site: u32, is_dated: bo
             stays.add(stay);
         }
     }
+}
+
+/// Keeps when the call of an invocation was on its way, and when the invocation was under way, in an operation that begins at that nanosecond.
+fn add_visit(total: &mut EntryTotal, invocation: Invocation<'_>, begin: i64, site: u32) {
+    let Invocation { toeg, outcome, entry, nodes, .. } = invocation;
+    let accepted_at = outcome.entries[entry as usize].accepted_at;
+    if accepted_at == NONE {
+        return;
+    }
+    let accepted = toeg.event(accepted_at).time;
+    let sent = timing::cause(toeg, accepted_at).map(|sent| toeg.event(sent).time);
+    if let Some(sent) = sent.filter(|sent| *sent <= accepted) {
+        total.way.add(accepted - sent);
+        total.visits.add(Stay { site, ..stay_of(begin, sent, accepted) });
+    }
+    let end = nodes.iter().map(|node| toeg.event(*node).time).fold(accepted, f64::max);
+    total.visits.add(Stay { part: 1, site, ..stay_of(begin, accepted, end) });
 }
 
 /// How an entry is requested; `None` where there is no such entry.

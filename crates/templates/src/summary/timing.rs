@@ -87,6 +87,15 @@ pub(super) struct Answer {
     pub(super) on_the_way: f64,
 }
 
+/// The node that comes before another one: in its thread, or where that was forked.
+pub(super) fn cause(toeg: &Toeg, node: NodeId) -> Option<NodeId> {
+    let before = match toeg.previous_in_thread(node) {
+        NONE => toeg.thread_of(node).fork,
+        previous => previous,
+    };
+    (before != NONE).then_some(before)
+}
+
 /// The answer that a node is the first after; `None` for any other node.
 pub(super) fn answered(toeg: &Toeg, outcome: &Outcome, node: NodeId) -> Option<Answer> {
     let owner = outcome.owner[node as usize];
@@ -94,10 +103,7 @@ pub(super) fn answered(toeg: &Toeg, outcome: &Outcome, node: NodeId) -> Option<A
     if outcome.entries.get(owner as usize).is_none_or(|own| own.accepted_at == node) {
         return None;
     }
-    let cause = |node: NodeId| match toeg.previous_in_thread(node) {
-        NONE => toeg.thread_of(node).fork,
-        previous => previous,
-    };
+    let cause = |node: NodeId| cause(toeg, node).unwrap_or(NONE);
     let between = |from: NodeId, to: NodeId| toeg.event(to).time - toeg.event(from).time;
     let reply = cause(node);
     if reply == NONE || outcome.owner[reply as usize] == owner {
