@@ -21,6 +21,8 @@ const PAUSE: f64 = 100.0;
 /// A thread with at most so many operations on average is taken for an arrival, not for one of a fixed number of customers: sessions of
 /// so few arrive as if each operation did (Schroeder, Wierman and Harchol-Balter, Open versus closed, 2006).
 const SESSION: u64 = 5;
+/// Where no more operations than this part were not traced, the others show what was under way together.
+const FEW: f64 = 0.1;
 /// The most recordings that are shown.
 const SHOWN: usize = 5;
 
@@ -219,6 +221,11 @@ pub fn windows(mut all: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
 pub fn weight(total: &ScenarioTotal) -> f64 {
     let operations = total.operations.max(1) as f64;
     sampled_weight(total) * (operations + total.beheaded as f64) / operations
+}
+
+/// Whether nearly all operations were traced, so that what was under way together was seen together.
+pub fn is_nearly_whole(total: &ScenarioTotal) -> bool {
+    weight(total) <= 1.0 + FEW && total.chosen == 0
 }
 
 /// How many operations one stands for that was kept in sampling.

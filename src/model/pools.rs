@@ -25,9 +25,6 @@ const MOSTLY: (usize, usize) = (1, 2);
 /// Calls that waited took so many times as long on their way as the others.
 const LONGER: f64 = 1.5;
 
-/// Where more operations than this part were not traced, the number of visits under way is not known.
-const LOST: f64 = 0.1;
-
 /// Times that are all multiples of so many nanoseconds are of a clock that does not tell which visit ends first.
 const COARSE: i64 = 1_000_000;
 
@@ -49,7 +46,8 @@ pub struct Pool {
 
 /// The pools of threads that calls were seen to wait for, by task.
 pub fn find(sub: &SubModel) -> BTreeMap<Name, Pool> {
-    if sub.scenarios.values().any(|total| load::weight(total) > 1.0 + LOST || total.chosen > 0) {
+    // Of what was not traced, visits under way are missing.
+    if !sub.scenarios.values().all(load::is_nearly_whole) {
         return BTreeMap::new();
     }
     let mut tasks: BTreeMap<Name, Vec<&EntryTotal>> = BTreeMap::new();
@@ -91,7 +89,7 @@ pub fn take_off_waits(sub: &mut SubModel) {
 /// How long an invocation of each entry takes for waits of its calls for threads, and for those of what they call, seconds: as much as each call of
 /// those that are out together has of that time.
 pub fn waited(sub: &SubModel, pools: &BTreeMap<Name, Pool>) -> Vec<f64> {
-    /// Calls within calls are followed so deep; circles are not followed at all.
+    /// Calls within calls, and round circles of calls, are followed so deep.
     const DEEPEST: usize = 64;
     let entries = sub.entries();
     let mut waited = vec![0.0; entries.len()];
@@ -119,15 +117,16 @@ pub fn waited(sub: &SubModel, pools: &BTreeMap<Name, Pool>) -> Vec<f64> {
 
 /// Says which tasks have a limited number of threads, and what shows it.
 pub fn note(sub: &SubModel, pools: &BTreeMap<Name, Pool>) -> Option<Diagnostic> {
-    let first = sub.names.text(*pools.keys().next()?);
+    let mut pools: Vec<(&str, Pool)> = pools.iter().map(|(task, pool)| (sub.names.text(*task), *pool)).collect();
+    pools.sort_by_key(|(task, _)| *task);
+    let (first, _) = *pools.first()?;
     let tasks = if pools.len() == 1 { "one task".to_owned() } else { format!("{} tasks", pools.len()) };
     let message = format!("the threads of {tasks} were found, since calls wait for them");
     let mut finding = Diagnostic::new(Severity::Note, codes::POOLS, Place::Nowhere, message);
     for (task, pool) in pools.iter().take(SHOWN) {
         let Pool { threads, wait, waited, right_after } = *pool;
         finding = finding.with_note(format!(
-            "`{}`: {threads}; a call waits {} for one, and {} of the {waited} calls that came while all were busy began right when one was free",
-            sub.names.text(*task),
+            "`{task}`: {threads}; a call waits {} for one, and {} of the {waited} calls that came while all were busy began right when one was free",
             milliseconds(wait),
             percent(right_after as f64 / waited as f64)
         ));

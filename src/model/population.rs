@@ -30,9 +30,6 @@ const MOST: u32 = 512;
 /// An interval between begins so many times as long as the mean one is a pause between recordings: by chance once in e^100 intervals.
 const PAUSE: f64 = 100.0;
 
-/// Where more operations than this part were not traced, the number that was under way is not known.
-const LOST: f64 = 0.1;
-
 /// Times that are all multiples of so many nanoseconds are of a clock that counts in steps.
 const COARSE: i64 = 1_000_000;
 
@@ -117,7 +114,7 @@ pub fn note(scenario: &str, found: &Customers, rate: f64, total: &ScenarioTotal)
 }
 
 fn fitted(totals: &[&ScenarioTotal]) -> Option<Population> {
-    if totals.iter().any(|total| load::weight(total) > 1.0 + LOST || total.chosen > 0) {
+    if !totals.iter().all(|total| load::is_nearly_whole(total)) {
         return None;
     }
     let stays: Vec<&Stays> = totals.iter().map(|total| &total.stays).collect();
