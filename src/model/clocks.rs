@@ -17,6 +17,11 @@ const ENOUGH: u64 = 10;
 /// From this part of a response on, its doubt is worth a note; from the second, a warning.
 const WORTH: (f64, f64) = (0.02, 0.05);
 
+/// Whether a time, nanoseconds, may be of a clock that counts in such steps.
+pub fn is_whole(time: i64) -> bool {
+    time % LEAST.cast_signed() == 0
+}
+
 /// The step of the clocks that measured a scenario, seconds: a power of ten.
 pub fn step(total: &ScenarioTotal) -> Option<f64> {
     if total.grain < LEAST || total.operations < ENOUGH {

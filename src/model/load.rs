@@ -17,7 +17,7 @@ use crate::model::{chance, clocks, codes};
 const ENOUGH: u64 = 10;
 /// A pause so many times as long as the mean interval between starts does not come about by chance: by that of a Poisson process
 /// once in e^100 intervals.
-const PAUSE: f64 = 100.0;
+pub const PAUSE: f64 = 100.0;
 /// A thread with at most so many operations on average is taken for an arrival, not for one of a fixed number of customers: sessions of
 /// so few arrive as if each operation did (Schroeder, Wierman and Harchol-Balter, Open versus closed, 2006).
 const SESSION: u64 = 5;

@@ -10,7 +10,7 @@ use crate::diagnostic::quantity::{milliseconds, percent};
 use crate::diagnostic::{Diagnostic, Place, Severity};
 use crate::lqn::stays::{Rank, Stay};
 use crate::lqn::submodel::{EntryIndex, EntryTotal, Interaction, Moments, RequestKind, Seconds, SubModel};
-use crate::model::{codes, load};
+use crate::model::{clocks, codes, load};
 use crate::names::Name;
 
 /// From fewer calls that came while all threads were busy nothing follows.
@@ -24,9 +24,6 @@ const MOSTLY: (usize, usize) = (1, 2);
 
 /// Calls that waited took so many times as long on their way as the others.
 const LONGER: f64 = 1.5;
-
-/// Times that are all multiples of so many nanoseconds are of a clock that does not tell which visit ends first.
-const COARSE: i64 = 1_000_000;
 
 /// How many tasks are named.
 const SHOWN: usize = 12;
@@ -165,14 +162,15 @@ impl Ways {
     fn of(entries: &[&EntryTotal]) -> Self {
         let before: Option<Rank> = entries.iter().filter_map(|entry| entry.visits.complete_before()).min();
         let mut sites: BTreeMap<u32, Vec<Stay>> = BTreeMap::new();
-        for stay in entries.iter().flat_map(|entry| entry.visits.stretches(before)).flatten() {
+        let is_complete = |stay: &Stay| before.is_none_or(|before| stay.rank() < before);
+        for stay in entries.iter().flat_map(|entry| entry.visits.kept()).filter(is_complete) {
             sites.entry(stay.site).or_default().push(stay);
         }
         let mut ways = Self::default();
         for entry in entries {
             ways.all.merge(&entry.way);
         }
-        if sites.values().flatten().any(|stay| stay.start % COARSE != 0) {
+        if sites.values().flatten().any(|stay| !clocks::is_whole(stay.start)) {
             for pieces in sites.values() {
                 ways.look(pieces);
             }

@@ -12,7 +12,7 @@ use crate::diagnostic::Diagnostic;
 use crate::lqn::stays::{Rank, Stay, Stays};
 use crate::lqn::submodel::ScenarioTotal;
 use crate::model::Load;
-use crate::model::load;
+use crate::model::{clocks, load};
 
 /// The logarithm of the likelihood ratio from which on customers are taken. Arrivals from outside reach it by chance once in 3,700 scenarios: half of the
 /// tail of chi squared with one degree of freedom, since N is at its bound there.
@@ -27,12 +27,6 @@ const FITS: f64 = 1.92;
 /// More customers arrive as if from outside.
 const MOST: u32 = 512;
 
-/// An interval between begins so many times as long as the mean one is a pause between recordings: by chance once in e^100 intervals.
-const PAUSE: f64 = 100.0;
-
-/// Times that are all multiples of so many nanoseconds are of a clock that counts in steps.
-const COARSE: i64 = 1_000_000;
-
 /// A finite population.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Population {
@@ -42,7 +36,7 @@ pub struct Population {
     pub range: (u32, Option<u32>),
     /// The logarithm of the likelihood ratio against arrivals from outside.
     pub gain: f64,
-    /// How many begins it is told by.
+    /// Begins of operations that the likelihoods count.
     pub arrivals: f64,
 }
 
@@ -151,8 +145,8 @@ impl Presence {
         let Some(&long) = lengths.get(lengths.len().saturating_sub(1) * 99 / 100) else { return Self::default() };
         let mut presence = Self::default();
         for stretch in &kept {
-            let pause =
-                PAUSE * (stretch[stretch.len() - 1].start.abs_diff(stretch[0].start)) as f64 / stretch.len() as f64;
+            let pause = load::PAUSE * (stretch[stretch.len() - 1].start.abs_diff(stretch[0].start)) as f64
+                / stretch.len() as f64;
             let goes_on = |left: &Stay, right: &Stay| right.start.abs_diff(left.start) as f64 <= pause;
             stretch.chunk_by(goes_on).for_each(|part| presence.look(part, long));
         }
@@ -166,7 +160,7 @@ impl Presence {
         let mut edges: Vec<(i64, bool)> =
             stretch.iter().flat_map(|stay| [(stay.start, true), (stay.end(), false)]).collect();
         edges.sort_unstable();
-        let is_coarse = edges.iter().all(|(time, _)| time % COARSE == 0);
+        let is_coarse = edges.iter().all(|(time, _)| clocks::is_whole(*time));
         let from = first.start.saturating_add_unsigned(long);
         let (mut there, mut left, mut now) = (0_u64, 0_u64, first.start);
         for (time, begins) in edges.into_iter().take_while(|(time, _)| *time <= last.start) {

@@ -25,8 +25,8 @@ const TOLERANCE: f64 = 0.2;
 const AS_TRACED: f64 = 0.05;
 
 /// Where the model, at the load that was traced, does not respond as the traces did: a model that cannot tell what was seen should
-/// not be trusted with what was not. A configured load is that of the traces where as many operations come of it. What a simulation of the model makes of it is told
-/// where it was simulated.
+/// not be trusted with what was not. A configured load is that of the traces where as many operations come of it. `outlook` has the
+/// responses that a simulation predicts: where these are as traced, the solver's approximation is the cause.
 pub fn unlike_traced(
     model: &Model,
     results: &Results,

@@ -172,9 +172,9 @@ fn threads_that_calls_wait_for_are_found() {
         assert_eq!(threads(&model, "pay"), Multiplicity::Finite(3), "seed {seed}");
         assert_eq!(threads(&model, "log"), Multiplicity::Infinite, "seed {seed}");
         assert!(miss(&model, &origins) < 0.05, "seed {seed}: {}", miss(&model, &origins));
-        let pool = findings.iter().find(|own| own.code.0 == "M059").expect("it is told");
+        let pool = findings.iter().find(|own| own.code.0 == "M059").expect("the note names the pool");
         assert!(pool.notes.iter().any(|note| note.starts_with("`pay`: 3; a call waits")), "{pool:?}");
-        let network = findings.iter().find(|own| own.code.0 == "M032").expect("it is told");
+        let network = findings.iter().find(|own| own.code.0 == "M032").expect("the note gives the latency");
         assert!(!network.notes.iter().any(|note| note.starts_with("calls to `pay` take")), "{network:?}");
     }
 }
@@ -200,7 +200,7 @@ fn a_service_that_is_far_away_has_no_pool() {
         assert_eq!(threads(&model, "pay"), Multiplicity::Infinite, "seed {seed}");
         assert!(!findings.iter().any(|own| own.code.0 == "M059"), "seed {seed}: {findings:?}");
         assert!(miss(&model, &origins) < 0.03, "seed {seed}: {}", miss(&model, &origins));
-        let network = findings.iter().find(|own| own.code.0 == "M032").expect("it is told");
+        let network = findings.iter().find(|own| own.code.0 == "M032").expect("the note gives the latency");
         assert!(network.notes.iter().any(|note| note.starts_with("calls to `pay` take")), "{network:?}");
     }
 }

@@ -162,7 +162,7 @@ impl Reader<'_> {
             let responses = self.sketch(&shape.responses, response.count, &item);
             let (clients, think) = (self.count(shape.clients, MOST, &item), self.moments(&shape.think, &item));
             let starts = shape.starts.as_ref().map(|starts| self.starts(starts, &item)).unwrap_or_default();
-            let stays = shape.stays.as_ref().map(|stays| self.stays(stays, &item)).unwrap_or_default();
+            let stays = self.stays(shape.stays.as_ref(), &item);
             self.count(stays.seen(), operations, &item);
             let undated = shape.undated.as_ref().map(|shape| Undated {
                 traces: self.count(shape.traces, MOST, &item),
@@ -252,8 +252,8 @@ impl Reader<'_> {
         let index = sub.ensure_entry(key, task, shape.instance, interaction, service);
         let response = self.moments(&shape.response, &item);
         let responses = self.sketch(&shape.responses, response.count, &item);
-        let stays = shape.stays.as_ref().map(|stays| self.stays(stays, &item)).unwrap_or_default();
-        let visits = shape.visits.as_ref().map(|visits| self.stays(visits, &item)).unwrap_or_default();
+        let stays = self.stays(shape.stays.as_ref(), &item);
+        let visits = self.stays(shape.visits.as_ref(), &item);
         let way = self.moments(&shape.way, &item);
         let entry = sub.entry_mut(index);
         (entry.response, entry.responses) = (response, responses);

@@ -44,8 +44,9 @@ impl StaysShape {
 }
 
 impl Reader<'_> {
-    /// The stays of an entry or a scenario.
-    pub(super) fn stays<const KEPT: usize>(&mut self, shape: &StaysShape, item: &str) -> Stays<KEPT> {
+    /// The stays of an entry or a scenario; none where the file has none.
+    pub(super) fn stays<const KEPT: usize>(&mut self, shape: Option<&StaysShape>, item: &str) -> Stays<KEPT> {
+        let Some(shape) = shape else { return Stays::default() };
         let seen = self.count(shape.seen, MOST, item);
         parsed(&shape.kept, &shape.sites).and_then(|kept| Stays::of_saved(seen, kept, shape.cut)).unwrap_or_else(|| {
             self.wrong(

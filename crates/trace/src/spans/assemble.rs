@@ -16,7 +16,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::spans::ids::{SpanId, TraceId};
 use crate::spans::misread::{self, UsualTimes};
-use crate::spans::model::{Messaging, Span, SpanKind, Spans};
+use crate::spans::model::{Span, SpanKind, Spans};
 use crate::spans::restore::{self, Callers, restore};
 use crate::{Extent, ReadReport, codes};
 use dyelog_diagnostic::Diagnostic;
@@ -389,8 +389,7 @@ fn follow_links(work: &mut Work<'_>) {
         if span.links == 0 {
             continue;
         }
-        let consumes = span.kind == SpanKind::Consumer || span.messaging == Messaging::Process;
-        if !consumes || span.polls() {
+        if !span.works_on_messages() || span.polls() {
             work.count("link without a message", index, |place| {
                 Diagnostic::new(
                     dyelog_diagnostic::Severity::Note,
@@ -401,10 +400,7 @@ fn follow_links(work: &mut Work<'_>) {
             });
             continue;
         }
-        let sends = |index: u32| {
-            let span = work.span(index);
-            span.kind == SpanKind::Producer || span.messaging == Messaging::Send
-        };
+        let sends = |index: u32| work.span(index).sends_message();
         let mut senders: Vec<u32> = work
             .spans
             .links_of(&span)

@@ -146,6 +146,16 @@ impl Span {
         self.end.saturating_sub(self.start)
     }
 
+    /// Whether it sends a message.
+    pub fn sends_message(&self) -> bool {
+        self.kind == SpanKind::Producer || self.messaging == Messaging::Send
+    }
+
+    /// Whether it works on messages.
+    pub fn works_on_messages(&self) -> bool {
+        self.kind == SpanKind::Consumer || self.messaging == Messaging::Process
+    }
+
     /// Whether it only waits for messages.
     pub fn polls(&self) -> bool {
         self.messaging == Messaging::Receive

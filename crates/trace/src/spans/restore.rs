@@ -24,7 +24,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::codes;
 use crate::spans::assemble::{NAMELESS, NOBODY, UNKNOWN_SERVICE, Work};
 use crate::spans::ids::SpanId;
-use crate::spans::model::{Messaging, Span, SpanKind};
+use crate::spans::model::{Span, SpanKind};
 use dyelog_diagnostic::Diagnostic;
 use dyelog_diagnostic::names::Name;
 
@@ -403,13 +403,11 @@ impl Places {
         }
         let is_open = |index: &&u32| {
             let span = work.span(**index);
-            let sends = span.kind == SpanKind::Producer || span.messaging == Messaging::Send;
-            sends && span.start <= fragment.start && !self.answered.contains(*index)
+            span.sends_message() && span.start <= fragment.start && !self.answered.contains(*index)
         };
         let mut open = self.spans.iter().filter(is_open);
         let message = open.next().copied().filter(|_| open.next().is_none());
-        let works_on_message = member.kind == SpanKind::Consumer || member.messaging == Messaging::Process;
-        message.or(Some(first).filter(|_| works_on_message || fragment.start <= begun.end))
+        message.or(Some(first).filter(|_| member.works_on_messages() || fragment.start <= begun.end))
     }
 
     fn attach(&mut self, work: &mut Work<'_>, fragment: &Fragment, place: u32, added: &mut Vec<u32>) {
