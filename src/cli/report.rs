@@ -52,17 +52,15 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
             .into());
     }
     let mut source = source::load(&arguments.source, terminal)?;
-    let doubtful = source.doubtful_but_sound()?;
-    source.findings.extend(doubtful);
-    let results = solve(&source.model, &SolveOptions::default(), None, &mut ())
-        .map(|solution| solution.results)
+    let solution = source
+        .solve(|model| Ok(solve(model, &SolveOptions::default(), None, &mut ())?.results))
         .map_err(|Diagnostics(found)| Diagnostics([source.findings.clone(), found].concat()))?;
-    if let Some(origins) = &source.origins {
-        let mut unlike = dyelog::study::unlike_traced(&source.model, &results, origins, None);
-        unlike.extend(dyelog::study::few_operations(origins));
-        terminal.report(&unlike);
-        source.findings.extend(unlike);
-    }
+    let results = &solution.results;
+    let threads = arguments.source.reduce.thread_count();
+    let outlook = outlook(&source.model, results, source.origins.as_ref(), threads);
+    let doubts = source.doubts(&solution, Some(&outlook));
+    terminal.report(&doubts);
+    source.findings.extend(doubts);
     let inputs: Vec<String> = arguments
         .source
         .files
@@ -70,7 +68,6 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
         .chain(&arguments.source.config)
         .map(|path| input::shown(path).to_string())
         .collect();
-    let threads = arguments.source.reduce.thread_count();
     let (charts, limits) = if arguments.no_curves { Default::default() } else { growth(&source, threads) };
     let bottlenecks = if arguments.no_curves { None } else { bottlenecks(&source.model) };
     let title = arguments.title.clone().unwrap_or_else(|| title(arguments));
@@ -83,8 +80,8 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
         date: arguments.date.as_deref(),
         inputs: &inputs,
         model: &source.model,
-        results: &results,
-        outlook: &outlook(&source.model, &results, source.origins.as_ref(), threads),
+        results,
+        outlook: &outlook,
         made: made(&source),
         findings: &source.findings,
         limits: &limits,
@@ -94,7 +91,7 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     };
     output::write(&arguments.output, &html::page(&page))?;
     if results.convergence.converged {
-        return Ok(Exit::Ok);
+        return Ok(if solution.backlogs.is_empty() { Exit::Ok } else { Exit::NotConverged });
     }
     terminal.say("the solver did not converge: do not rely on the results\n");
     Ok(Exit::NotConverged)

@@ -1,13 +1,11 @@
 //! `dyelog solve`.
 
 use clap::{Args, ValueEnum};
-use dyelog::diagnostic::quantity::number;
 use dyelog::lqn::xml;
 use dyelog::pipeline::Solution;
 use dyelog::report;
 use dyelog::solve::{LayeredOptions, Method, SolveOptions, solve};
 use dyelog::study::outlook::outlook;
-use dyelog::study::{percentiles_unlike_traced, unlike_traced};
 
 use crate::cli::args::{OutputArguments, SourceArguments};
 use crate::cli::exit::Exit;
@@ -111,25 +109,10 @@ pub fn tell(
 ) -> Outcome {
     let (model, origins) = (&source.model, source.origins.as_ref());
     let results = &solution.results;
-    terminal.report(&solution.doubtful);
     let outlook = matches!(format, Format::Text | Format::Json).then(|| outlook(model, results, origins, threads));
-    if let Some(origins) = origins {
-        terminal.report(&unlike_traced(model, results, origins, outlook.as_ref()));
-    }
-    for backlog in &solution.backlogs {
-        let name = &model.tasks[backlog.task.index()].name;
-        terminal.say(&format!(
-            "overloaded: `{name}` gets {} messages a second and serves {}: its backlog grows by {}/s; all else is solved as if it kept up\n",
-            number(backlog.arrivals),
-            number(backlog.served),
-            number(backlog.arrivals - backlog.served)
-        ));
-    }
+    terminal.report(&source.doubts(solution, outlook.as_ref()));
     for caveat in &results.caveats {
         terminal.remark(caveat);
-    }
-    if let (Some(outlook), Some(origins)) = (&outlook, origins) {
-        terminal.report(&percentiles_unlike_traced(model, results, origins, outlook));
     }
     let outlook = outlook.unwrap_or_default();
     let text = match format {
@@ -137,7 +120,7 @@ pub fn tell(
             let look = terminal.look(output);
             report::outlook::text(model, &outlook, look) + "\n" + &report::results::text(model, results, origins, look)
         }
-        Format::Json => report::json::solved(model, results, origins, &outlook),
+        Format::Json => report::json::solved(model, results, origins, &outlook, &[]),
         Format::Csv => report::csv::results(model, results, origins),
         Format::Lqxo => xml::write_solved(model, results),
     };

@@ -24,14 +24,19 @@ pub fn is_whole(time: i64) -> bool {
 
 /// The step of the clocks that measured a scenario, seconds: a power of ten.
 pub fn step(total: &ScenarioTotal) -> Option<f64> {
-    if total.grain < LEAST || total.operations < ENOUGH {
+    if total.operations < ENOUGH { None } else { step_of(total.grain).map(|step| step as f64 * 1e-9) }
+}
+
+/// The step of clocks whose times are multiples of so many nanoseconds: a power of ten.
+pub fn step_of(grain: u64) -> Option<u64> {
+    if !grain.is_multiple_of(LEAST) || grain == 0 {
         return None;
     }
     let mut step = LEAST;
-    while total.grain.is_multiple_of(step * 10) && step < 1_000 * LEAST {
+    while grain.is_multiple_of(step * 10) && step < 1_000 * LEAST {
         step *= 10;
     }
-    Some(step as f64 * 1e-9)
+    Some(step)
 }
 
 /// By how much the mean response of a scenario may be off for it, seconds: by what chance does to so many times that are cut off at both ends (two

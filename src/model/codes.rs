@@ -122,6 +122,8 @@ pub const MIXED_SAMPLING: Code = Code("M069");
 pub const CALIBRATION: Code = Code("M070");
 /// Why a calibrated model is to be doubted.
 pub const CALIBRATION_DOUBT: Code = Code("M071");
+/// A consumer of asynchronous messages gets more of them than it serves.
+pub const BACKLOG: Code = Code("M072");
 /// A path of a parameter cannot be read.
 pub const PATH: Code = Code("M040");
 /// There is no such parameter.

@@ -5,6 +5,7 @@ use crate::lqn::model::Model;
 use crate::lqn::results::Results;
 use crate::pipeline::source::Source;
 use crate::study::backlog::{Backlog, beside_backlogs};
+use crate::study::outlook::Outlook;
 use crate::study::{self, ScenarioResult};
 
 /// What a solver made of a model.
@@ -43,6 +44,19 @@ impl Source {
         let origins = self.origins.as_ref();
         doubtful.extend(origins.and_then(study::few_operations));
         Ok(Solution { results, doubtful, backlogs })
+    }
+
+    /// All that is doubtful about a solution of the model. What there is to know first of it tells more where it is given.
+    pub fn doubts(&self, solution: &Solution, outlook: Option<&Outlook>) -> Vec<Diagnostic> {
+        let (model, results) = (&self.model, &solution.results);
+        let mut doubts = solution.doubtful.clone();
+        doubts.extend(solution.backlogs.iter().map(|backlog| backlog.finding(model)));
+        if let Some(origins) = &self.origins {
+            doubts.extend(study::unlike_traced(model, results, origins, outlook));
+            let unlike = |outlook| study::percentiles_unlike_traced(model, results, origins, outlook);
+            doubts.extend(outlook.map(unlike).unwrap_or_default());
+        }
+        doubts
     }
 
     /// What the solution predicts for each scenario that was traced; nothing where the model was read from a file.

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::diagnostic::Report;
+use crate::diagnostic::{Diagnostic, Report, Sources};
 use crate::lqn::Model;
 use crate::lqn::results::{EntryResult, ProcessorResult, Results, Simulated, TaskResult};
 use crate::lqn::terms::kind;
@@ -26,8 +26,14 @@ pub fn results(model: &Model, results: &Results, origins: Option<&Origins>) -> S
     pretty(&document(model, results, origins))
 }
 
-/// The same, with what there is to know first under `outlook`.
-pub fn solved(model: &Model, results: &Results, origins: Option<&Origins>, outlook: &Outlook) -> String {
+/// The same, with what there is to know first under `outlook`, and findings, where there are any, under `findings`.
+pub fn solved(
+    model: &Model,
+    results: &Results,
+    origins: Option<&Origins>,
+    outlook: &Outlook,
+    findings: &[Diagnostic],
+) -> String {
     let mut document = document(model, results, origins);
     let processors = document["processors"].as_array_mut().into_iter().flatten();
     for (own, busy) in processors.zip(&outlook.busy) {
@@ -37,6 +43,9 @@ pub fn solved(model: &Model, results: &Results, origins: Option<&Origins>, outlo
         }
     }
     document["outlook"] = crate::report::outlook::json(model, outlook);
+    if !findings.is_empty() {
+        document["findings"] = json!(Report::new(findings, &Sources::default()))["diagnostics"].take();
+    }
     pretty(&document)
 }
 

@@ -1,9 +1,11 @@
 //! Consumers of asynchronous messages that get more of them than they serve. Nobody waits for such a consumer: its backlog grows for as
 //! long as one looks, and the rest of the system goes on as if it were served.
 
-use crate::diagnostic::Diagnostics;
+use crate::diagnostic::quantity::number;
+use crate::diagnostic::{Diagnostic, Diagnostics, Place};
 use crate::lqn::results::{Caller, Results};
 use crate::lqn::{Body, CallKind, EntryId, Model, Multiplicity, TaskId, Work};
+use crate::model::codes;
 
 /// How busy an overloaded consumer is in the model that is solved in place of one without a steady state.
 const FULL: f64 = 0.98;
@@ -27,6 +29,19 @@ pub struct Backlog {
     pub arrivals: f64,
     /// Messages that it serves at most, per second.
     pub served: f64,
+}
+
+impl Backlog {
+    /// A warning of it.
+    pub fn finding(&self, model: &Model) -> Diagnostic {
+        let name = &model.tasks[self.task.index()].name;
+        let (arrivals, served) = (number(self.arrivals), number(self.served));
+        let grows = number(self.arrivals - self.served);
+        let message =
+            format!("`{name}` gets {arrivals} messages a second and serves {served}: its backlog grows by {grows}/s");
+        Diagnostic::warning(codes::BACKLOG, Place::Nowhere, message)
+            .with_note("all else is solved as if it kept up: nobody waits for it")
+    }
 }
 
 /// The solution of a model that has no steady state only since consumers are overloaded: what these do is that of consumers which are

@@ -2,13 +2,13 @@
 
 use std::cell::OnceCell;
 
-use dyelog::diagnostic::{Diagnostic, Diagnostics, Severity};
-use dyelog::lqn::Language;
+use dyelog::diagnostic::{Diagnostic, Diagnostics, Renderer, Severity, Sources};
 use dyelog::lqn::results::Results;
 use dyelog::lqn::submodel::SubModel;
+use dyelog::lqn::{Language, Model};
 use dyelog::model::codes::NOT_STEADY;
 use dyelog::model::utilisation::Metrics;
-use dyelog::pipeline::{Source, model_of};
+use dyelog::pipeline::{Solution, Source, model_of};
 use dyelog::report;
 use dyelog::report::Look;
 use dyelog::report::draw::lqn::{self, LqnOptions};
@@ -16,7 +16,7 @@ use dyelog::report::html::{self, Made, Report};
 use dyelog::report::json;
 use dyelog::solve::{SolveOptions, solve};
 use dyelog::study::comparison::{self, Tolerance};
-use dyelog::study::outlook::outlook;
+use dyelog::study::outlook::{Outlook, outlook};
 use dyelog::study::scenario::ScenarioResult;
 
 use crate::metered::{Metered, unknown_sampling};
@@ -40,9 +40,11 @@ pub struct Held {
 /// A period that was modelled.
 pub struct Answer {
     source: Source,
+    /// What there is to say about how the model was made.
+    findings: Vec<Diagnostic>,
     /// Why rates are not known.
     unknown: Option<String>,
-    results: OnceCell<Result<Results, String>>,
+    solution: OnceCell<Result<Solution, String>>,
 }
 
 impl Answer {
@@ -54,35 +56,56 @@ impl Answer {
         let utilisation = metered.apply(&mut submodel);
         let unknown = unknown_sampling(&submodel);
         let utilisation = Metrics { series: utilisation, ..Metrics::default() };
-        let source = model_of(submodel, merge, &utilisation, &mut ()).map_err(words)?;
-        Ok(Self { source, unknown, results: OnceCell::new() })
+        let mut findings = Vec::new();
+        let source = model_of(submodel, merge, &utilisation, &mut findings).map_err(words)?;
+        Ok(Self { source, findings, unknown, solution: OnceCell::new() })
     }
 
-    /// The model, in the text language of the LQN tool suite.
+    /// Tells of a change within the period, too.
+    pub fn tell(&mut self, finding: Option<Diagnostic>) {
+        self.findings.splice(..0, finding);
+    }
+
+    /// The model, in the text language of the LQN tool suite, after comments with what there is to say about it.
     pub fn lqn(&self) -> String {
-        Language::Lqn.write(&self.source.model)
+        let told = Renderer { color: false }.render_all(&self.findings, &Sources::default());
+        let comments: String = told.lines().filter(|line| !line.is_empty()).map(|line| format!("# {line}\n")).collect();
+        comments + &Language::Lqn.write(&self.source.model)
     }
 
     /// The solution, which is found once.
-    fn results(&self) -> Result<&Results, String> {
-        self.results.get_or_init(|| self.solve()).as_ref().map_err(Clone::clone)
+    fn solution(&self) -> Result<&Solution, String> {
+        self.solution.get_or_init(|| self.solve()).as_ref().map_err(Clone::clone)
     }
 
-    fn solve(&self) -> Result<Results, String> {
+    fn solve(&self) -> Result<Solution, String> {
         if let Some(why) = &self.unknown {
             return Err(why.clone());
         }
-        self.source.doubtful_but_sound().map_err(words)?;
-        let solution = solve(&self.source.model, &SolveOptions::default(), None, &mut ()).map_err(words)?;
-        Ok(solution.results)
+        let solver = |model: &Model| Ok(solve(model, &SolveOptions::default(), None, &mut ())?.results);
+        self.source.solve(solver).map_err(words)
     }
 
-    /// The results, as `dyelog solve --format json` writes them.
+    fn results(&self) -> Result<&Results, String> {
+        Ok(&self.solution()?.results)
+    }
+
+    /// What there is to know first of the solution, and all that there is to say about it and the model.
+    fn outlook(&self) -> Result<(Outlook, Vec<Diagnostic>), String> {
+        let (source, solution) = (&self.source, self.solution()?);
+        let outlook = outlook(&source.model, &solution.results, source.origins.as_ref(), 1);
+        let doubts = source.doubts(solution, Some(&outlook));
+        Ok((outlook, [self.findings.clone(), doubts].concat()))
+    }
+
+    /// The solution, as `dyelog solve --format json` writes it, with findings.
     ///
     /// # Errors
     /// What keeps the model from being solved.
-    pub fn solution(&self) -> Result<String, String> {
-        Ok(json::results(&self.source.model, self.results()?, self.source.origins.as_ref()))
+    pub fn solved(&self) -> Result<String, String> {
+        let (outlook, findings) = self.outlook()?;
+        let origins = self.source.origins.as_ref();
+        Ok(json::solved(&self.source.model, self.results()?, origins, &outlook, &findings))
     }
 
     /// The model as a picture, its tasks and processors coloured by how busy they are.
@@ -96,7 +119,7 @@ impl Answer {
 
     /// What changes within the period: then the model is of the mean of what was before and after.
     pub fn changes(&self) -> Vec<String> {
-        let changes = self.source.findings.iter();
+        let changes = self.findings.iter();
         let changes = changes.filter(|own| own.code == NOT_STEADY && own.severity == Severity::Warning);
         let told = |own: &Diagnostic| {
             let evidence = own.notes.first().map(|note| format!(": {note}")).unwrap_or_default();
@@ -153,7 +176,7 @@ impl Answer {
     /// # Errors
     /// What keeps the model from being solved.
     pub fn report(&self, title: &str) -> Result<String, String> {
-        let results = self.results()?;
+        let (outlook, findings) = self.outlook()?;
         let source = &self.source;
         let made = source.origins.as_ref().zip(source.reduced.as_ref()).map(|(origins, reduced)| Made {
             origins,
@@ -168,10 +191,10 @@ impl Answer {
             date: None,
             inputs: &[],
             model: &source.model,
-            results,
-            outlook: &outlook(&source.model, results, source.origins.as_ref(), 1),
+            results: self.results()?,
+            outlook: &outlook,
             made,
-            findings: &source.findings,
+            findings: &findings,
             limits: &[],
             bottlenecks: None,
             charts: &[],

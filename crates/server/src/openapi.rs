@@ -160,7 +160,7 @@ fn traces() -> Vec<Path> {
         ),
         (
             "/v1/period/model",
-            json!({ "get": modelled("The model of a period.", ("In the text language of the LQN tool suite.", text_of("text/plain"))) }),
+            json!({ "get": modelled("The model of a period.", ("In the text language of the LQN tool suite; comments before it say what there is to know about it.", text_of("text/plain"))) }),
         ),
         (
             "/v1/period/solution",
@@ -173,7 +173,7 @@ fn traces() -> Vec<Path> {
         ("/v1/period/difference", json!({ "get": difference })),
         (
             "/v1/observed/model",
-            json!({ "get": modelled("The model of what observers reported of a period.", ("In the text language of the LQN tool suite.", text_of("text/plain"))) }),
+            json!({ "get": modelled("The model of what observers reported of a period.", ("In the text language of the LQN tool suite; comments before it say what there is to know about it.", text_of("text/plain"))) }),
         ),
         (
             "/v1/observed/reports",
@@ -311,7 +311,7 @@ fn schemas() -> Value {
         })),
         "Recorded": object(json!({ "submodel": text, "utilisation": text, "unknown": perhaps(text.clone()) })),
         "SubModel": any("A saved sub-model, which every command of dyelog reads."),
-        "Solution": any("As `dyelog solve --format json` prints it."),
+        "Solution": any("As `dyelog solve --format json` prints it; `findings` has what there is to know about it and the model."),
         "Description": any("OpenAPI."),
         "Validation": object(json!({ "method": text, "figures": list(any("A figure, measured and predicted.")), "sources": list(any("Where a number comes from.")), "findings": list(any("A finding.")) })),
         "Otlp": any("A request of OTLP in JSON."),

@@ -267,7 +267,10 @@ async fn answered_by(
         let Some((submodel, merge)) = store.period(period.from, period.to)? else { return Ok(None) };
         let metered = store.metered(period.from, period.to)?;
         match Answer::of(submodel, &merge, &metered) {
-            Ok(answer) => Ok(Some(make(store, &answer)?)),
+            Ok(mut answer) => {
+                answer.tell(parts::Parts::of(store, period)?.and_then(|parts| parts.finding()));
+                Ok(Some(make(store, &answer)?))
+            }
             Err(why) => Ok(Some(Err(why))),
         }
     });
@@ -287,7 +290,7 @@ async fn model(State(service): State<Arc<Service>>, Asking(asked): Asking<Asked>
 }
 
 async fn solution(State(service): State<Arc<Service>>, Asking(asked): Asking<Asked>) -> Result<Response, Failed> {
-    let text = answered(&service, &asked, Answer::solution).await?;
+    let text = answered(&service, &asked, Answer::solved).await?;
     Ok(([(CONTENT_TYPE, "application/json")], text).into_response())
 }
 

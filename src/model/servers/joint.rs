@@ -3,8 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::lqn::Multiplicity;
-use crate::lqn::stays::Stays;
-use crate::lqn::submodel::{EntryIndex, EntryKey, SubModel};
+use crate::lqn::submodel::{EntryIndex, EntryKey, EntryTotal, SubModel};
 use crate::model::config::Configuration;
 use crate::model::parts::Parts;
 use crate::model::servers::discipline::Discipline;
@@ -136,9 +135,9 @@ impl Joint {
             let mut views = Vec::new();
             for ((observed, hosts), (parts, (_, configuration))) in of_load.iter().zip(parts.iter().zip(loads)) {
                 let view = observed.as_ref().zip(hosts.get(name)).map(|(observed, entries)| {
-                    let stays: Vec<&Stays> = entries.iter().map(|index| &parts.sub.entry(*index).stays).collect();
+                    let totals: Vec<&EntryTotal> = entries.iter().map(|index| parts.sub.entry(*index)).collect();
                     let busy = configuration.measured.get(name).copied();
-                    let occupancy = Occupancy::of(&stays, &copies(parts, configuration, name, entries));
+                    let occupancy = Occupancy::of(&totals, &copies(parts, configuration, name, entries));
                     let observed = observed.at(parts, entries);
                     View { observed, entries, parts, occupancy, busy }
                 });

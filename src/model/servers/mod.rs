@@ -17,7 +17,6 @@ mod waits;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::diagnostic::{Diagnostic, Place, Severity};
-use crate::lqn::stays::Stays;
 use crate::lqn::submodel::{EntryIndex, EntryTotal, Interaction, SubModel};
 use crate::lqn::{Multiplicity, Scheduling, Work};
 use crate::model::config::Configuration;
@@ -131,8 +130,8 @@ impl Traced {
         traced.hosts = busy::hosts(parts, configuration, &observed);
         for (name, entries) in hosts_of(parts, configuration) {
             let given = given(configuration, &name);
-            let stays: Vec<&Stays> = entries.iter().map(|index| &parts.sub.entry(*index).stays).collect();
-            let occupancy = Occupancy::of(&stays, &copies(parts, configuration, &name, &entries));
+            let totals: Vec<&EntryTotal> = entries.iter().map(|index| parts.sub.entry(*index)).collect();
+            let occupancy = Occupancy::of(&totals, &copies(parts, configuration, &name, &entries));
             if occupancy.stays() < ENOUGH {
                 continue;
             }

@@ -3,7 +3,9 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use crate::lqn::stays::{Rank, Stay, Stays, UNDATED};
+use crate::lqn::stays::{Rank, Stay, UNDATED};
+use crate::lqn::submodel::{EntryTotal, common_step};
+use crate::model::clocks;
 use crate::model::servers::discipline::{Discipline, Station};
 use crate::model::servers::sampled::Share;
 
@@ -15,6 +17,12 @@ const FEW: (usize, usize) = (5, 100);
 
 /// The fewest stays of one kind from which their spread is estimated.
 const ENOUGH: usize = 8;
+
+/// So many stays that follow each other count together where it is asked how far what they had grows with how long they were: waits of neighbours depend on each other.
+const BATCH: usize = 32;
+
+/// Stays that are shorter on average than so many steps of the clock tell nothing of those that met them: their lengths are of the clock.
+const STEPS: f64 = 3.0;
 
 /// A stay at a host.
 #[derive(Clone, Copy, Debug)]
@@ -37,14 +45,25 @@ pub struct Occupancy {
     seen: Vec<Seen>,
     /// Begins and ends in the order of time, with the number of the stay. At one time those that end come first, so that they are not found.
     edges: Vec<(i64, bool, usize)>,
-    kinds: usize,
-    entries: usize,
+    /// By kind, whether its stays tell anything of those that met them.
+    telling: Vec<bool>,
+    /// By entry.
+    whole: Vec<Whole>,
     /// Stations with servers of their own: copies of the host.
     pub stations: usize,
     /// The most that were at one station together.
     pub most: usize,
     /// How many stays were recorded.
     dated: usize,
+}
+
+/// All stays of an entry, with those that were too many to be kept.
+#[derive(Clone, Copy, Debug)]
+struct Whole {
+    /// How long they were together, nanoseconds.
+    own: f64,
+    /// How many times as long they were on average as those within the stretches of time that are looked at; `None` where these are all.
+    longer: Option<f64>,
 }
 
 /// What stays come to with a certain number of servers.
@@ -67,6 +86,18 @@ pub struct Imputed {
     pub spread: Vec<f64>,
     /// The squared coefficient of variation of the time with a processor, of all stays.
     pub cv2: f64,
+}
+
+impl Whole {
+    /// Of an entry, of which those are kept and looked at.
+    fn of(total: &EntryTotal, kept: &[Stay]) -> Self {
+        let own = total.own_time() * 1e9;
+        let lengths: f64 = kept.iter().map(|stay| stay.length as f64).sum();
+        let all = own / total.stays.seen().max(1) as f64;
+        let longer = all / (lengths / kept.len() as f64);
+        let is_part = (kept.len() as u64) < total.stays.seen() && longer.is_finite() && longer > 0.0;
+        Self { own, longer: is_part.then_some(longer) }
+    }
 }
 
 impl Imputed {
@@ -98,15 +129,16 @@ impl Order {
 
 impl Occupancy {
     /// Of the entries of a host with copies, of which each has servers of its own: which copy an instance is at.
-    pub fn of(entries: &[&Stays], copies: &BTreeMap<u32, usize>) -> Self {
+    pub fn of(entries: &[&EntryTotal], copies: &BTreeMap<u32, usize>) -> Self {
         let stations = copies.values().max().map_or(1, |last| last + 1);
         // Where one entry's stays were too many to be kept, others count for the same stretches of time only.
-        let before: Option<Rank> = entries.iter().filter_map(|stays| stays.complete_before()).min();
-        let mut seen = Vec::new();
+        let before: Option<Rank> = entries.iter().filter_map(|entry| entry.stays.complete_before()).min();
+        let (mut seen, mut whole) = (Vec::new(), Vec::new());
         let mut kinds = 0;
-        for (entry, stays) in entries.iter().enumerate() {
-            let within = |stay: &Stay| stay.start < stay.end() && before.is_none_or(|before| stay.rank() < before);
-            let mut kept = stays.kept();
+        for (entry, total) in entries.iter().enumerate() {
+            let mut kept = total.stays.kept();
+            kept.retain(|stay| before.is_none_or(|before| stay.rank() < before));
+            whole.push(Whole::of(total, &kept));
             let undated = kept.iter().filter(|stay| stay.part == UNDATED).count();
             if undated * FEW.1 <= kept.len() * FEW.0 {
                 kept.retain(|stay| stay.part != UNDATED);
@@ -119,7 +151,7 @@ impl Occupancy {
                 station: copies.get(&stay.site).copied().unwrap_or(0),
                 dated: stay.part != UNDATED,
             };
-            seen.extend(kept.into_iter().filter(within).map(of));
+            seen.extend(kept.into_iter().filter(|stay| stay.start < stay.end()).map(of));
             kinds += PARTS as usize;
         }
         seen.sort_unstable_by_key(|stay| (stay.start, stay.end, stay.kind));
@@ -133,7 +165,8 @@ impl Occupancy {
             most = most.max(*there);
         }
         let dated = seen.iter().filter(|stay| stay.dated).count();
-        Self { seen, edges, kinds, entries: entries.len(), stations, most, dated }
+        let telling = telling(&seen, kinds);
+        Self { seen, edges, telling, whole, stations, most, dated }
     }
 
     /// How many stays were recorded.
@@ -166,17 +199,10 @@ impl Occupancy {
             if begins {
                 found[number] = station.comes(number, &mut had);
             } else {
-                early += usize::from(station.leaves(number, &mut had));
+                early += usize::from(station.leaves(number, &mut had) && self.telling[self.seen[number].kind]);
             }
         }
-        let (mut own, mut processor) = (vec![0.0; self.entries], vec![0.0; self.entries]);
-        for (stay, had) in self.recorded(&had) {
-            own[stay.entry] += stay.start.abs_diff(stay.end) as f64;
-            processor[stay.entry] += had;
-        }
-        let part = |own: f64, processor: f64| if own > 0.0 { (processor / own).clamp(0.0, 1.0) } else { 1.0 };
-        let all = part(own.iter().sum(), processor.iter().sum());
-        let processor: Vec<f64> = own.iter().zip(&processor).map(|(own, processor)| part(*own, *processor)).collect();
+        let (processor, all) = self.parts(&had);
         let early = early as f64 / self.seen.len().max(1) as f64;
         let spread = self.spread(&had, &processor);
         let mut times = (0.0, 0.0);
@@ -189,6 +215,62 @@ impl Occupancy {
         let dependence = self.dependence(&found, &had);
         let unslowed = if discipline == Discipline::Sharing { self.unslowed(&had) } else { 0.0 };
         Imputed { processor, all, dependence, uneven, unslowed, early, spread, cv2 }
+    }
+
+    /// The part of its time in which each entry had a processor, and that of all together.
+    ///
+    /// Where not all stays were kept, the others were longer or shorter, since they waited more or less or had more or less to do. What they had follows by regression of what
+    /// stays had on their lengths (the regression estimator of survey sampling: Cochran 1977, ch. 7).
+    fn parts(&self, had: &[f64]) -> (Vec<f64>, f64) {
+        let (mut own, mut processor) = (vec![0.0; self.whole.len()], vec![0.0; self.whole.len()]);
+        for (stay, had) in self.recorded(had) {
+            own[stay.entry] += stay.start.abs_diff(stay.end) as f64;
+            processor[stay.entry] += had;
+        }
+        let part = |own: f64, processor: f64| (own > 0.0).then(|| (processor / own).clamp(0.0, 1.0));
+        let together = part(own.iter().sum(), processor.iter().sum()).unwrap_or(1.0);
+        if self.whole.iter().all(|whole| whole.longer.is_none()) {
+            let parts = own.iter().zip(&processor).map(|(own, processor)| part(*own, *processor).unwrap_or(1.0));
+            return (parts.collect(), together);
+        }
+        let slopes = self.slopes(had);
+        let of = |((whole, slope), part): ((&Whole, f64), Option<f64>)| {
+            let (part, longer) = (part.unwrap_or(together), whole.longer.unwrap_or(1.0));
+            ((part + slope * (longer - 1.0)) / longer).clamp(0.0, 1.0)
+        };
+        let parts = own.iter().zip(&processor).map(|(own, processor)| part(*own, *processor));
+        let parts: Vec<f64> = self.whole.iter().zip(slopes).zip(parts).map(of).collect();
+        let all = self.whole.iter().map(|whole| whole.own).sum::<f64>();
+        let busy = self.whole.iter().zip(&parts).map(|(whole, part)| whole.own * part).sum::<f64>();
+        (parts, part(all, busy).unwrap_or(together))
+    }
+
+    /// By entry, by how much what a stay had grows with how long it was. Where too few stays tell, it is in proportion.
+    fn slopes(&self, had: &[f64]) -> Vec<f64> {
+        let means = self.means(had);
+        let mut batches = vec![(0_usize, 0.0, 0.0); self.whole.len()];
+        let mut sums = vec![(0_usize, 0.0, 0.0); self.whole.len()];
+        let mut together = vec![(0.0, 0.0); self.whole.len()];
+        for (stay, had) in self.recorded(had) {
+            let (length, mean_had) = means[stay.kind];
+            let (number, longer, more) = &mut batches[stay.entry];
+            *number += 1;
+            *longer += stay.start.abs_diff(stay.end) as f64 - length;
+            *more += had - mean_had;
+            together[stay.entry].0 += stay.start.abs_diff(stay.end) as f64;
+            together[stay.entry].1 += had;
+            if *number == BATCH {
+                let (full, squares, both) = &mut sums[stay.entry];
+                (*full, *squares, *both) = (*full + 1, *squares + *longer * *longer, *both + *longer * *more);
+                batches[stay.entry] = (0, 0.0, 0.0);
+            }
+        }
+        let slope = |((full, squares, both), (own, had)): ((usize, f64, f64), (f64, f64))| match full {
+            ENOUGH.. if squares > 0.0 => (both / squares).clamp(0.0, 1.0),
+            _ if own > 0.0 => had / own,
+            _ => 0.0,
+        };
+        sums.into_iter().zip(together).map(slope).collect()
     }
 
     /// What [`Imputed::unslowed`] is, of what stays had.
@@ -231,7 +313,7 @@ impl Occupancy {
             there.push(number);
             station.comes(number, &mut had);
         }
-        let mut own: Vec<Vec<f64>> = vec![Vec::new(); self.kinds];
+        let mut own: Vec<Vec<f64>> = vec![Vec::new(); self.telling.len()];
         for (stay, had) in self.seen.iter().zip(&had) {
             own[stay.kind].push(*had);
         }
@@ -241,7 +323,7 @@ impl Occupancy {
         let mut order = Order::default();
         for (number, before, so_far) in pairs {
             let of_kind = &own[self.seen[number].kind];
-            if of_kind.len() < ENOUGH {
+            if of_kind.len() < ENOUGH || !self.telling[self.seen[number].kind] {
                 continue;
             }
             let left = had[before] - so_far;
@@ -257,21 +339,25 @@ impl Occupancy {
         order
     }
 
+    /// By kind, the mean length of stays and the mean of what they had; not a number where there is none.
+    fn means(&self, had: &[f64]) -> Vec<(f64, f64)> {
+        let mut sums = vec![(0.0, 0.0, 0.0); self.telling.len()];
+        for (stay, had) in self.recorded(had) {
+            let (count, length, sum) = &mut sums[stay.kind];
+            (*count, *length, *sum) = (*count + 1.0, *length + stay.start.abs_diff(stay.end) as f64, *sum + had);
+        }
+        sums.into_iter().map(|(count, length, had)| (length / count, had / count)).collect()
+    }
+
     /// What queueing adds to how much stays vary: by entry, the squared coefficient of variation of the time with a processor over that of the whole stay, of stays of one kind.
     fn spread(&self, had: &[f64], processor: &[f64]) -> Vec<f64> {
-        let mut sums = vec![(0.0, 0.0, 0.0); self.kinds];
+        let means = self.means(had);
+        let mut variances = vec![(0.0, 0.0); self.whole.len()];
         for (stay, had) in self.recorded(had) {
-            let (count, whole, own) = &mut sums[stay.kind];
-            *count += 1.0;
-            *whole += stay.start.abs_diff(stay.end) as f64;
-            *own += had;
-        }
-        let mut variances = vec![(0.0, 0.0); self.entries];
-        for (stay, had) in self.recorded(had) {
-            let (count, whole, own) = sums[stay.kind];
+            let (length, mean_had) = means[stay.kind];
             let of_entry = &mut variances[stay.entry];
-            of_entry.0 += (stay.start.abs_diff(stay.end) as f64 - whole / count).powi(2);
-            of_entry.1 += (had - own / count).powi(2);
+            of_entry.0 += (stay.start.abs_diff(stay.end) as f64 - length).powi(2);
+            of_entry.1 += (had - mean_had).powi(2);
         }
         let factor = |((whole, own), part): (&(f64, f64), &f64)| {
             let factor = own / whole / (part * part);
@@ -289,7 +375,7 @@ impl Occupancy {
     /// standard deviations above its mean (chi squared). Several servers with one line look like fewer that are shared in how what they had grows with that number, yet not
     /// number by number.
     fn uneven(&self, found: &[usize], had: &[f64]) -> f64 {
-        let mut groups = vec![[Sums::default(); MANY + 1]; self.kinds];
+        let mut groups = vec![[Sums::default(); MANY + 1]; self.telling.len()];
         for (stay, (&found, &had)) in self.recorded(found.iter().zip(had)) {
             let own = &mut groups[stay.kind][found.min(MANY)];
             own.count += 1;
@@ -297,7 +383,7 @@ impl Occupancy {
             own.had_squares += had * had;
         }
         let (mut squares, mut freedom) = (0.0, 0.0);
-        for of_kind in &groups {
+        for (of_kind, _) in groups.iter().zip(&self.telling).filter(|(_, tells)| **tells) {
             let sum = |of: fn(&Sums) -> f64| of_kind.iter().map(of).sum::<f64>();
             let count = sum(|own| own.count as f64);
             let mean = sum(|own| own.had) / count;
@@ -315,7 +401,7 @@ impl Occupancy {
 
     /// The correlation within kinds of what stays met and what they had, in standard errors.
     fn dependence(&self, found: &[f64], had: &[f64]) -> f64 {
-        let mut sums = vec![Sums::default(); self.kinds];
+        let mut sums = vec![Sums::default(); self.telling.len()];
         for (stay, (&found, &had)) in self.recorded(found.iter().zip(had)) {
             sums[stay.kind].count += 1;
             sums[stay.kind].found += found;
@@ -330,12 +416,36 @@ impl Occupancy {
             own.had_squares += had * had;
         }
         let (mut both, mut squares) = (0.0, 0.0);
-        for own in sums.iter().filter(|own| own.count >= ENOUGH && own.found_squares > 0.0 && own.had_squares > 0.0) {
+        let tell = |own: &Sums| own.count >= ENOUGH && own.found_squares > 0.0 && own.had_squares > 0.0;
+        for (own, _) in sums.iter().zip(&self.telling).filter(|(own, tells)| **tells && tell(own)) {
             both += own.both / (own.had_squares / own.count as f64).sqrt();
             squares += own.found_squares;
         }
         if squares > 0.0 { both / squares.sqrt() } else { 0.0 }
     }
+}
+
+/// By kind, whether clocks tell the lengths of its stays.
+fn telling(seen: &[Seen], kinds: usize) -> Vec<bool> {
+    #[derive(Clone, Copy, Default)]
+    struct Kind {
+        first: Option<i64>,
+        count: u64,
+        length: f64,
+        grain: u64,
+    }
+    let mut all = vec![Kind::default(); kinds];
+    for stay in seen.iter().filter(|stay| stay.dated) {
+        let kind = &mut all[stay.kind];
+        let (length, since) =
+            (stay.start.abs_diff(stay.end), stay.start.abs_diff(*kind.first.get_or_insert(stay.start)));
+        kind.grain = common_step(common_step(kind.grain, length), since);
+        (kind.count, kind.length) = (kind.count + 1, kind.length + length as f64);
+    }
+    let tells = |kind: Kind| {
+        clocks::step_of(kind.grain).is_none_or(|step| kind.length >= STEPS * step as f64 * kind.count as f64)
+    };
+    all.into_iter().map(tells).collect()
 }
 
 /// A correlation of so many standard errors tells that there is one, and one below the second that there is none.

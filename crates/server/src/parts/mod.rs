@@ -10,6 +10,8 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use dyelog::diagnostic::quantity::{number, time};
+use dyelog::diagnostic::{Diagnostic, Place};
+use dyelog::model::codes::NOT_STEADY;
 use dyelog::model::series::{MATTERS, mean_of, of_counts, of_means};
 use dyelog_observe::system::System;
 use serde_json::{Value, json};
@@ -121,6 +123,18 @@ impl Parts {
         }
         let borders = borders.into_iter().map(|(at, what)| Border { at: history.blocks[at].from, what }).collect();
         Self { parts, borders, left_out: history.left_out }
+    }
+
+    /// A warning about a model of all of them; `None` where there is one part only.
+    pub fn finding(&self) -> Option<Diagnostic> {
+        if self.parts.len() < 2 {
+            return None;
+        }
+        let message = format!("the period has {} parts, and its model is of their mean", self.parts.len());
+        let of = |own: &Border| format!("at {}: {}", written(own.at), own.what.join("; "));
+        let hint = "`/v1/period/parts` and `period parts` list the parts: ask for one of them";
+        let finding = Diagnostic::warning(NOT_STEADY, Place::Nowhere, message).with_hint(hint);
+        Some(self.borders.iter().map(of).fold(finding, Diagnostic::with_note))
     }
 
     /// As JSON; times in RFC 3339.

@@ -4,7 +4,8 @@
 //! all calls between the two: each call bounds the amount from both sides, and the amount that satisfies most calls is
 //! taken (the classical bounds of clock synchronisation, of all calls at once). A server that takes longer than its client waits has a second
 //! phase; such a call only says that the server began while the client waited, and proposes no offset. Nothing is moved
-//! where no offset satisfies more calls than none does.
+//! where no offset satisfies more calls than none does. Where servers have second phases, those may be why a server ends after its client: then an offset is taken only if hardly
+//! any server does so with it.
 //!
 //! Clocks drift, and are set. Where an offset of its own for each of several periods of time satisfies at least 5% more of the calls, the
 //! offset goes from the one to the next in straight lines.
@@ -30,6 +31,12 @@ const PERIOD: usize = 20;
 
 /// More periods than that are not told apart.
 const MOST_PERIODS: usize = 64;
+
+/// From this part of calls on, servers that take longer than their clients wait tell of second phases: (2, 100).
+const SOME: (usize, usize) = (2, 100);
+
+/// No more than this part is hardly any: (10, 100).
+const FEW: (usize, usize) = (10, 100);
 
 /// What one call says of the offset between two clocks.
 #[derive(Clone, Copy, Debug)]
@@ -205,8 +212,18 @@ impl Bounds {
                 (offset, most) = (varying, by_varying);
             }
         }
-        (most > by_none).then_some(offset)
+        (most > by_none && !second_phases_explain(&strong, &starts, &offset)).then_some(offset)
     }
+}
+
+/// Whether second phases are why servers end after their clients: there are some that take longer than their clients wait, no server begins too early, and many end late with the
+/// offset, too.
+fn second_phases_explain(strong: &[Bound], starts: &[Bound], offset: &Offset) -> bool {
+    let early = strong.iter().chain(starts).filter(|bound| bound.low > 0).count();
+    let late = |of: &Offset| strong.iter().filter(|bound| bound.high < of.at(bound.at)).count();
+    let (by_none, by_offset) = (late(&Offset::constant(0)), late(offset));
+    let some = starts.len() * SOME.1 >= (strong.len() + starts.len()) * SOME.0;
+    some && early * FEW.1 <= by_none * FEW.0 && by_offset * FEW.1 > by_none * FEW.0
 }
 
 impl Offset {
