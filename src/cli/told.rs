@@ -53,7 +53,11 @@ impl Told {
         }
         let again = self.seen.contains_key(&finding.code);
         let seen = self.seen.entry(finding.code).or_default();
-        finding.notes.retain(|note| seen.insert(without_numbers(note)));
+        // Lines of one finding that are alike are about different things.
+        let own: Vec<String> = finding.notes.iter().map(|note| without_numbers(note)).collect();
+        let mut forms = own.iter();
+        finding.notes.retain(|_| forms.next().is_some_and(|form| !seen.contains(form)));
+        seen.extend(own);
         if again {
             finding.hints.clear();
         }
@@ -74,9 +78,14 @@ impl Told {
     }
 }
 
-/// The words of a text: what repeated notes have in common.
+/// The words of a text and the names in it: what repeated notes have in common.
 fn without_numbers(text: &str) -> String {
-    text.chars().filter(|character| !character.is_ascii_digit() && *character != '.').collect()
+    let mut is_name = false;
+    let is_word = |character: &char| {
+        is_name ^= *character == '`';
+        is_name || !character.is_ascii_digit() && *character != '.'
+    };
+    text.chars().filter(is_word).collect()
 }
 
 #[cfg(test)]
@@ -100,6 +109,19 @@ mod tests {
         assert_eq!(found[0], first);
         assert_eq!((&found[1].notes[..], found[1].hints.len()), (&["and this is new".to_owned()][..], 0));
         assert_eq!((found[2].notes.len(), found[2].hints.len()), (1, 1));
+    }
+
+    #[test]
+    fn names_that_differ_in_a_digit_are_told_each() {
+        let of = |name: &str| {
+            Diagnostic::new(Severity::Note, Code("M999"), Place::Nowhere, "found")
+                .with_note(format!("`{name}`: 2 servers"))
+        };
+        let mut told = Told::default();
+        let both = of("svc1").with_note("`svc2`: 2 servers").with_note("2 of 3").with_note("3 of 4");
+        assert_eq!(told.fresh(std::slice::from_ref(&both)), [both]);
+        let again = told.fresh(&[of("svc1").with_note("`svc3`: 1 servers")]);
+        assert_eq!(again[0].notes, ["`svc3`: 1 servers"]);
     }
 
     #[test]
