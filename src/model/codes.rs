@@ -124,6 +124,8 @@ pub const CALIBRATION: Code = Code("M070");
 pub const CALIBRATION_DOUBT: Code = Code("M071");
 /// A consumer of asynchronous messages gets more of them than it serves.
 pub const BACKLOG: Code = Code("M072");
+/// Invocations of an entry last and are taken to wait.
+pub const LASTING: Code = Code("M073");
 /// A path of a parameter cannot be read.
 pub const PATH: Code = Code("M040");
 /// There is no such parameter.

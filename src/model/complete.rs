@@ -109,6 +109,7 @@ pub fn complete_as_traced(
     findings.extend(traced.note());
     findings.extend(traced.measured_note());
     findings.extend(traced.pools_note(sub));
+    findings.extend(traced.lasting_findings(&parts));
     findings.extend(threads_note(&built, configuration));
     findings.extend(unseen_work(&built));
     findings.extend(outvoted(&built, sub));

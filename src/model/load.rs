@@ -191,9 +191,10 @@ impl Recording {
         observed_rate(total).or_else(rare)
     }
 
-    /// The time that was recorded, seconds, if the rate of a scenario is taken from it.
+    /// The time that was recorded, seconds, if the rate of a scenario is taken from it: it is rare, or all of its operations began at one time.
     fn of_rare(&self, total: &ScenarioTotal) -> Option<f64> {
-        self.seconds.filter(|_| (1..ENOUGH).contains(&total.operations) && is_dated(total))
+        let is_at_once = total.first_start == total.last_start;
+        self.seconds.filter(|_| total.operations > 0 && (total.operations < ENOUGH || is_at_once) && is_dated(total))
     }
 }
 

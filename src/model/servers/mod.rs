@@ -9,6 +9,7 @@
 mod busy;
 mod discipline;
 mod joint;
+mod lasting;
 mod observed;
 mod occupancy;
 mod sampled;
@@ -23,6 +24,7 @@ use crate::model::config::Configuration;
 use crate::model::demand::is_measured;
 use crate::model::parts::Parts;
 use crate::model::pools::{self, Pool};
+use crate::model::servers::lasting::Lasting;
 use crate::model::servers::observed::Observed;
 use crate::model::servers::occupancy::{Imputed, Occupancy};
 use crate::model::servers::sampled::{Share, offered, waiting};
@@ -74,6 +76,8 @@ pub struct Traced {
     pools: BTreeMap<Name, Pool>,
     /// The least and the most work that other numbers of servers make of it, which fit as well, as parts of what was found.
     work: BTreeMap<EntryIndex, (f64, f64)>,
+    /// Entries whose invocations last and only wait.
+    lasting: BTreeMap<EntryIndex, Lasting>,
 }
 
 /// The servers of a host.
@@ -128,8 +132,10 @@ impl Traced {
         let mut traced = Self { pools: pools::find(parts.sub), ..Self::default() };
         let Some(observed) = Observed::of(parts) else { return traced };
         traced.hosts = busy::hosts(parts, configuration, &observed);
-        for (name, entries) in hosts_of(parts, configuration) {
+        let candidates = lasting::candidates(parts, observed.seconds);
+        for (name, mut entries) in hosts_of(parts, configuration) {
             let given = given(configuration, &name);
+            traced.leave_out_lasting(parts, configuration, (&name, &mut entries), &candidates, &observed);
             let totals: Vec<&EntryTotal> = entries.iter().map(|index| parts.sub.entry(*index)).collect();
             let occupancy = Occupancy::of(&totals, &copies(parts, configuration, &name, &entries));
             if occupancy.stays() < ENOUGH {
@@ -183,6 +189,58 @@ impl Traced {
             traced.hosts.insert(name, host);
         }
         traced
+    }
+
+    /// Leaves those entries of a host out that last and only wait.
+    fn leave_out_lasting(
+        &mut self,
+        parts: &Parts<'_>,
+        configuration: &Configuration,
+        (name, entries): (&str, &mut Vec<EntryIndex>),
+        candidates: &BTreeMap<EntryIndex, Lasting>,
+        observed: &Observed,
+    ) {
+        let has_demand = |index: &EntryIndex| {
+            let service = parts.sub.names.text(parts.sub.entry(*index).service);
+            configuration.demand.entries.contains_key(service)
+        };
+        let (mut lasting, others): (Vec<EntryIndex>, Vec<EntryIndex>) =
+            entries.iter().partition(|index| candidates.contains_key(index) && !has_demand(index));
+        if lasting.is_empty() {
+            return;
+        }
+        let (too_long, may_wait): (Vec<EntryIndex>, Vec<EntryIndex>) =
+            lasting.iter().partition(|index| candidates[*index].is_too_long());
+        let score = |entries: &[EntryIndex]| {
+            let totals: Vec<&EntryTotal> = entries.iter().map(|index| parts.sub.entry(*index)).collect();
+            let occupancy = Occupancy::of(&totals, &copies(parts, configuration, name, entries));
+            let observed = observed.at(parts, entries);
+            let seen: f64 = entries.iter().map(|index| observed.present(parts, *index)).sum();
+            let known = Known {
+                servers: given(configuration, name),
+                discipline: Discipline::given(scheduling_given(configuration, name)),
+                busy: configuration.measured.get(name).copied(),
+                is_recorded: waits::is_recorded(parts, entries),
+            };
+            (occupancy.stays() >= ENOUGH).then(|| fitted(&occupancy, observed.probability, seen, known).unlikelihood)
+        };
+        if !may_wait.is_empty() {
+            let together = [&others[..], &may_wait].concat();
+            let waits = score(&together).zip(score(&others)).is_some_and(|(work, wait)| wait + lasting::RARE < work);
+            if !waits {
+                lasting = too_long;
+            }
+        }
+        entries.retain(|index| !lasting.contains(index));
+        for index in lasting {
+            self.own.insert(index, OwnTime { processor: 0.0, delay: 1.0, spread: 1.0 });
+            self.lasting.insert(index, candidates[&index]);
+        }
+    }
+
+    /// Says which entries last and only wait.
+    pub fn lasting_findings(&self, parts: &Parts<'_>) -> Vec<Diagnostic> {
+        lasting::findings(parts, &self.lasting)
     }
 
     /// The threads of a task, where calls wait for them.
@@ -569,6 +627,8 @@ struct Fit {
     imputed: Imputed,
     /// Numbers of servers that fit, and the part of the time that is work with each.
     fitting: Vec<(u32, f64)>,
+    /// Minus the logarithm of how likely it is.
+    unlikelihood: f64,
 }
 
 /// What is known of servers beside what stays tell.
@@ -603,8 +663,8 @@ fn fitted(occupancy: &Occupancy, probability: f64, seen: f64, known: Known) -> F
         let servers = (servers / occupancy.stations as u32).max(1);
         let best = best_of(servers, telling(servers));
         let range = (servers, Some(servers));
-        let (discipline, imputed) = (best.discipline, best.imputed);
-        return Fit { servers, is_delay: false, discipline, range, imputed, fitting: Vec::new() };
+        let (discipline, unlikelihood, imputed) = (best.discipline, best.unlikelihood(), best.imputed);
+        return Fit { servers, is_delay: false, discipline, range, imputed, fitting: Vec::new(), unlikelihood };
     }
     let seen_each = seen / occupancy.stations as f64;
     let most = if probability < 1.0 { (seen_each / probability * 4.0).ceil() as usize + 4 } else { occupancy.most };
@@ -632,10 +692,11 @@ fn fitted(occupancy: &Occupancy, probability: f64, seen: f64, known: Known) -> F
     {
         let servers = occupancy.most.min(MOST_SERVERS) as u32;
         let whole = of(servers, Discipline::Sharing);
-        if whole.fits_within(waits::FITS) && whole.unlikelihood() + unlikely < score {
+        let unlikelihood = whole.unlikelihood() + unlikely;
+        if whole.fits_within(waits::FITS) && unlikelihood < score {
             let range = (least.map_or(servers, |least| servers.min(least)), None);
             let (discipline, imputed) = (Discipline::Sharing, whole.imputed);
-            return Fit { servers, is_delay: true, discipline, range, imputed, fitting: Vec::new() };
+            return Fit { servers, is_delay: true, discipline, range, imputed, fitting: Vec::new(), unlikelihood };
         }
     }
     let best = best_of(servers, evidence);
@@ -643,7 +704,8 @@ fn fitted(occupancy: &Occupancy, probability: f64, seen: f64, known: Known) -> F
     let last = tried.last().copied().unwrap_or(1);
     let most = fit.last().map_or(servers, |(most, _)| servers.max(*most));
     let range = (least, (most < last).then_some(most));
-    Fit { servers, is_delay: false, discipline: best.discipline, range, imputed: best.imputed, fitting: fit }
+    let (discipline, imputed) = (best.discipline, best.imputed);
+    Fit { servers, is_delay: false, discipline, range, imputed, fitting: fit, unlikelihood: score }
 }
 
 /// The order of service that fits best.

@@ -81,17 +81,19 @@ fn send_while_working(plan: &mut SpanPlan) {
 /// all that it does: durations need no common clock.
 fn shift(plan: &mut SpanPlan, skew: &Skew, tolerance: Tolerance) {
     for at in 0..plan.visits.len() {
-        let caller = plan.visits[at].caller;
-        if caller == NONE {
-            continue;
-        }
-        let call = &plan.items[caller as usize];
-        let (from, to) = (plan.visit_of(call), &plan.visits[at]);
-        let mut offset = from.shift;
-        if from.clock != to.clock {
-            offset = offset.saturating_add(skew.offset(from.clock, to.clock, to.start));
-            offset = offset.saturating_add(remaining(call, from, to, offset, tolerance));
-        }
+        let (caller, to) = (plan.visits[at].caller, &plan.visits[at]);
+        let offset = if caller == NONE {
+            skew.base(to.clock, to.start)
+        } else {
+            let call = &plan.items[caller as usize];
+            let from = plan.visit_of(call);
+            let mut offset = from.shift;
+            if from.clock != to.clock {
+                offset = offset.saturating_add(skew.offset(from.clock, to.clock, to.start));
+                offset = offset.saturating_add(remaining(call, from, to, offset, tolerance));
+            }
+            offset
+        };
         let visit = &mut plan.visits[at];
         visit.shift = offset;
         visit.start = visit.start.saturating_add(offset);

@@ -14,9 +14,15 @@
 //! same; so there an offset is taken only if three calls agree on it, and a drift only if one straight line satisfies nearly all calls, and clearly more
 //! than any offset does that does not change.
 //!
+//! Operations that begin by different clocks come to one of them, too: of each pair the offset leads from clock to clock (a spanning tree of those with most calls), so that what a
+//! server does for several clients is seen by one clock.
+//!
 //! What names one machine has one clock. Where calls between services that name the same one contradict that, by more than clocks stray and most of them
 //! alike, the name is no machine's, and each of them has a clock of its own.
 
+use std::cmp::Reverse;
+
+use petgraph::unionfind::UnionFind;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::spans::model::Clock;
@@ -73,6 +79,8 @@ struct Offset(Vec<(i64, i64)>);
 pub struct Skew {
     bounds: FxHashMap<(Clock, Clock), Bounds>,
     offsets: FxHashMap<(Clock, Clock), Offset>,
+    /// From clock to clock, for each that is not the one that all come to: whether the next is the caller's.
+    next: FxHashMap<Clock, (Clock, bool)>,
     /// Names of machines whose services have clocks that differ.
     several: FxHashSet<Name>,
 }
@@ -127,10 +135,15 @@ impl Skew {
                 together.entry((from, to)).or_default().append(bounds);
             }
         }
+        let mut pairs = Vec::with_capacity(together.len());
         for (pair, bounds) in together {
+            pairs.push(Pair { from: pair.0, to: pair.1, calls: bounds.count(), first: bounds.first() });
             if let Some(offset) = bounds.offset() {
                 self.offsets.insert(pair, offset);
             }
+        }
+        if !self.offsets.is_empty() {
+            self.next = ways(pairs);
         }
     }
 
@@ -150,6 +163,22 @@ impl Skew {
         self.offsets.get(&(from, to)).map_or(0, |offset| offset.at(at))
     }
 
+    /// What to add to times of a clock about that one where an operation begins, to compare them with operations that begin by other clocks.
+    pub fn base(&self, clock: Clock, at: i64) -> i64 {
+        let (mut clock, mut time) = (clock, at);
+        while let Some(&(next, is_caller)) = self.next.get(&clock) {
+            time = if is_caller {
+                time.saturating_add(self.offset(next, clock, time))
+            } else {
+                // The offset is that at a time by the callee's clock.
+                let about = time.saturating_sub(self.offset(clock, next, time));
+                time.saturating_sub(self.offset(clock, next, about))
+            };
+            clock = next;
+        }
+        time.saturating_sub(at)
+    }
+
     /// The least and the greatest offset of all pairs but those of none, in no particular order.
     pub fn offsets(&self) -> impl Iterator<Item = (Clock, Clock, (i64, i64))> + '_ {
         self.offsets.iter().map(|((from, to), Offset(points))| {
@@ -159,7 +188,67 @@ impl Skew {
     }
 }
 
+/// Two clocks, the caller's first.
+#[derive(Clone, Copy, Debug)]
+struct Pair {
+    from: Clock,
+    to: Clock,
+    calls: usize,
+    /// The first call, by the callee's clock.
+    first: i64,
+}
+
+/// The way from each clock to one that all come to: in a spanning tree of pairs with most calls, to the clock that is called by no other and calls most. What tells equals apart
+/// depends on nothing but the calls.
+fn ways(mut pairs: Vec<Pair>) -> FxHashMap<Clock, (Clock, bool)> {
+    let mut clocks: FxHashMap<Clock, (bool, Reverse<usize>, i64)> = FxHashMap::default();
+    for pair in &pairs {
+        for (clock, is_called) in [(pair.from, false), (pair.to, true)] {
+            let own = clocks.entry(clock).or_insert((false, Reverse(0), i64::MAX));
+            own.0 |= is_called;
+            own.1.0 += if is_called { 0 } else { pair.calls };
+            own.2 = own.2.min(pair.first);
+        }
+    }
+    let mut ranked: Vec<Clock> = clocks.keys().copied().collect();
+    ranked.sort_unstable_by_key(|clock| (clocks[clock], *clock));
+    pairs.sort_unstable_by_key(|pair| (Reverse(pair.calls), pair.first, pair.from, pair.to));
+    let places: FxHashMap<Clock, usize> = ranked.iter().enumerate().map(|(place, clock)| (*clock, place)).collect();
+    let mut trees = UnionFind::new(ranked.len());
+    let mut beside: FxHashMap<Clock, Vec<(Clock, bool)>> = FxHashMap::default();
+    for pair in pairs {
+        if trees.union(places[&pair.from], places[&pair.to]) {
+            beside.entry(pair.from).or_default().push((pair.to, true));
+            beside.entry(pair.to).or_default().push((pair.from, false));
+        }
+    }
+    let mut next = FxHashMap::default();
+    let mut reached: FxHashSet<Clock> = FxHashSet::default();
+    for clock in ranked {
+        let mut open = if reached.insert(clock) { vec![clock] } else { Vec::new() };
+        while let Some(at) = open.pop() {
+            for &(other, is_caller) in &beside[&at] {
+                if reached.insert(other) {
+                    next.insert(other, (at, is_caller));
+                    open.push(other);
+                }
+            }
+        }
+    }
+    next
+}
+
 impl Bounds {
+    fn count(&self) -> usize {
+        self.strong.len() + self.weak.len() + self.starts.len()
+    }
+
+    /// The first call, by the callee's clock.
+    fn first(&self) -> i64 {
+        let all = self.strong.iter().chain(&self.weak).chain(&self.starts);
+        all.map(|bound| bound.at).min().unwrap_or(i64::MAX)
+    }
+
     /// Takes in those of other clocks that are the same.
     fn append(&mut self, mut other: Self) {
         self.strong.append(&mut other.strong);
