@@ -135,6 +135,7 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
         return Ok(Exit::Ok);
     }
     subjects[0].check()?;
+    terminal.report(&subjects[0].unlike_traced());
     let base = subject.base();
     let (goals, errors) =
         whatif::gather(arguments.goal.iter().map(|text| Goal::parse(text, &base.model, base.origins.as_ref())));

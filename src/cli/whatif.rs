@@ -110,6 +110,9 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
         subjects.iter().try_for_each(|(_, questioned)| questioned.check())?;
     }
     let mut output = Output::open(&arguments.output)?;
+    if !arguments.list {
+        subjects.iter().for_each(|(_, questioned)| terminal.report(&questioned.unlike_traced()));
+    }
     if arguments.list {
         output.text(&list(&subjects[0].1.subject))?;
         output.finish()?;

@@ -33,9 +33,9 @@ pub fn traced(sub: &SubModel, configuration: &Configuration) -> Traced {
     let configuration = &deployment::placed(sub, configuration).0;
     let sub = &weave::decided(sub);
     let mut parts = Parts::new(sub);
-    parts.leave_out_fragments();
+    let lost = parts.leave_out_fragments();
     parts.configure(configuration, &mut Vec::new());
-    Traced::of(&parts, configuration)
+    Traced::of(&parts, configuration, fragments::lost_part(&lost, &parts))
 }
 
 /// The same as [`complete`] for a system that differs from the one that was traced: what was traced is read with the servers that there
@@ -67,11 +67,12 @@ pub fn complete_as_traced(
     let configuration = &placed;
     let mut findings = crate::model::unused::check(sub, given);
     parts.configure(configuration, &mut findings);
+    let lost_spans = fragments::lost_part(&lost, &parts);
     let own;
     let traced = match traced {
         Some(traced) => traced,
         None => {
-            own = Traced::of(&parts, configuration);
+            own = Traced::of(&parts, configuration, lost_spans);
             &own
         }
     };
@@ -82,7 +83,6 @@ pub fn complete_as_traced(
     let loads = choose_loads(&parts, configuration, traced, &demands, &mut findings);
     let mut built = Assembly::build(&parts, configuration, traced, &demands, &loads);
     let busiest = traced.hosts().map(|(_, host)| host.utilization).fold(stability::busiest(&built.model), f64::max);
-    let lost_spans = fragments::lost_part(&lost, &parts);
     let doubt = fragments::doubt(lost_spans, busiest);
     let totals = parts.customers.iter().map(|own| &own.scenario_total);
     let by_queues = chance::queues(&built.model, &built.origins, busiest, totals);

@@ -101,7 +101,8 @@ pub fn measured(
 ) -> Result<(BTreeMap<String, Busy>, Vec<Diagnostic>), Diagnostics> {
     let Some(first) = series.first() else { return Ok((BTreeMap::new(), Vec::new())) };
     let processors = processors(sub, configuration);
-    let (found, mut findings) = matched(series, &processors)?;
+    let (mut found, mut findings) = matched(series, &processors)?;
+    findings.extend(leave_out_partial(&mut found, &tasks_of(sub, configuration)));
     let Some(window) = recorded(sub) else {
         let message = "the traces have no times that utilisation could be compared with";
         return Err(Diagnostic::error(codes::UTILISATION_TIME, file(first), message).into());
@@ -166,12 +167,66 @@ pub fn cores(told: &[Capacity], sub: &SubModel, configuration: &Configuration) -
 pub fn fitting(series: Vec<Series>, sub: &SubModel) -> Vec<Series> {
     let processors = processors(sub, &Configuration::default());
     let Some(window) = recorded(sub) else { return Vec::new() };
-    let fit = |own: Series| {
+    let fit = |own: &Series| {
         let processor = own.resources.iter().find_map(|resource| processor_of(resource, &processors))?;
-        mean(&own, window, 0.0)?;
-        Some(Series { resources: vec![processor.clone()], ..own })
+        mean(own, window, 0.0).map(|_| processor.clone())
     };
-    series.into_iter().filter_map(fit).collect()
+    let mut found = Matched::new();
+    for own in &series {
+        if let Some(processor) = fit(own) {
+            found.entry(processor).or_default().push(own);
+        }
+    }
+    leave_out_partial(&mut found, &tasks_of(sub, &Configuration::default()));
+    let fitting =
+        found.into_iter().flat_map(|(processor, own)| own.into_iter().map(move |own| (processor.clone(), own)));
+    fitting.map(|(processor, own)| Series { resources: vec![processor], ..own.clone() }).collect()
+}
+
+/// The tasks of each processor.
+fn tasks_of<'s>(sub: &'s SubModel, configuration: &Configuration) -> BTreeMap<String, BTreeSet<&'s str>> {
+    let configuration = &deployment::placed(sub, configuration).0;
+    let mut tasks: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
+    for entry in sub.entries().iter().filter(|entry| entry.interaction != Interaction::Customer) {
+        let task = sub.names.text(entry.task);
+        tasks.entry(processor_of_task(task, configuration)).or_default().insert(task);
+    }
+    tasks
+}
+
+fn processor_of_task(task: &str, configuration: &Configuration) -> String {
+    let settings = configuration.tasks.get(task);
+    settings.and_then(|settings| settings.processor.clone()).unwrap_or_else(|| task.to_owned())
+}
+
+/// Leaves out what processes used of a processor that others run on, too, of which nothing is known: it is not how busy the processor was.
+fn leave_out_partial(found: &mut Matched<'_>, tasks: &BTreeMap<String, BTreeSet<&str>>) -> Vec<Diagnostic> {
+    let mut findings = Vec::new();
+    found.retain(|processor, all| {
+        let Some(tasks) = tasks.get(processor).filter(|tasks| tasks.len() > 1) else { return true };
+        let is_of = |own: &&Series, task: &str| own.resources.iter().any(|name| name.eq_ignore_ascii_case(task));
+        let is_of_process =
+            |own: &&Series| own.metric.starts_with("process.") && tasks.iter().any(|task| is_of(own, task));
+        let (of_processes, whole): (Vec<&Series>, Vec<&Series>) = all.iter().copied().partition(is_of_process);
+        let silent: Vec<&str> =
+            tasks.iter().copied().filter(|task| !of_processes.iter().any(|own| is_of(own, task))).collect();
+        if of_processes.is_empty() || silent.is_empty() {
+            return true;
+        }
+        let message = format!(
+            "`{}` tells of some of the services on processor `{processor}` only: it is left out",
+            of_processes[0].metric
+        );
+        let note = format!("nothing tells what {} used", some(silent.into_iter()));
+        findings.push(
+            Diagnostic::warning(codes::UTILISATION_RESOURCE, file(of_processes[0]), message)
+                .with_note(note)
+                .with_hint("have all of them send it, or send `system.cpu.utilization` of the machine"),
+        );
+        *all = whole;
+        !all.is_empty()
+    });
+    findings
 }
 
 fn file(series: &Series) -> Place {
@@ -182,11 +237,7 @@ fn file(series: &Series) -> Place {
 fn processors(sub: &SubModel, configuration: &Configuration) -> BTreeSet<String> {
     let configuration = &deployment::placed(sub, configuration).0;
     let services = sub.entries().iter().filter(|entry| entry.interaction != Interaction::Customer);
-    let on = |task: &str| {
-        let settings = configuration.tasks.get(task);
-        settings.and_then(|settings| settings.processor.clone()).unwrap_or_else(|| task.to_owned())
-    };
-    services.map(|entry| on(sub.names.text(entry.task))).collect()
+    services.map(|entry| processor_of_task(sub.names.text(entry.task), configuration)).collect()
 }
 
 type Matched<'s> = BTreeMap<String, Vec<&'s Series>>;

@@ -6,7 +6,7 @@ use crate::diagnostic::{Diagnostic, Diagnostics, Place, Severity};
 use crate::lqn::saved::Kept;
 use crate::lqn::submodel::{EntryMerge, SubModel};
 use crate::lqn::{self, EntryId, Language, Loaded, Model, Multiplicity, Places, lint, saved};
-use crate::model::parameter::Subject;
+use crate::model::parameter::{Asked, Subject};
 use crate::model::requests;
 use crate::model::stationarity::{self, SteadyPart, steady_part};
 use crate::model::utilisation::{self, Metrics};
@@ -17,6 +17,8 @@ use crate::pipeline::listener::Listener;
 use crate::pipeline::options::Options;
 use crate::pipeline::reduce::{self, Reduced};
 use crate::pipeline::submodels::{self, Saved};
+use crate::solve::{SolveOptions, solve};
+use crate::study;
 use crate::trace;
 use crate::trace::spans::Grouping;
 
@@ -84,6 +86,14 @@ impl Questioned {
             Some(places) => sound(located(&self.subject.base().model, places)).map(drop),
             None => Ok(()),
         }
+    }
+
+    /// Where a model of traces, as it is, does not respond as they did: its answers about other loads are off as well.
+    pub fn unlike_traced(&self) -> Vec<Diagnostic> {
+        let Asked { model, origins: Some(origins), .. } = self.subject.base() else { return Vec::new() };
+        let solved = solve(model, &SolveOptions::default(), None, &mut ()).map(|solution| solution.results);
+        let steady = solved.ok().filter(|results| !results.convergence.saturated);
+        steady.map(|results| study::unlike_traced(model, &results, origins, None)).unwrap_or_default()
     }
 }
 

@@ -112,15 +112,18 @@ pub fn outlook(model: &Model, results: &Results, origins: Option<&Origins>, thre
         };
         let response = figure(Quantity::Response).filter(|_| steady);
         let response_of = Measure { quantity: Quantity::Response, ..measure.clone() };
-        let simulated_response = simulated.as_ref().zip(response).and_then(|(simulated, response)| {
-            let mean = response_of.of(model, simulated, origins)?;
-            let width = response_of.half_width(model, simulated, origins).unwrap_or(f64::INFINITY);
-            let far = (mean - response).abs();
-            (far > FAR * mean && far > width).then_some(mean)
-        });
         let scenarios = origins.map(|origins| &origins.scenarios[..]).unwrap_or_default();
         let traced = scenarios.iter().find(|own| own.table() == measure.element && *own.name == *measure.name);
-        let [p50, p95, p99] = if traced.is_some_and(has_few_operations) { [None; 3] } else { PARTS.map(quantile) };
+        // Of what is rare a simulation sees too few to tell.
+        let is_rare = traced.is_some_and(has_few_operations);
+        let simulated_response =
+            simulated.as_ref().filter(|_| !is_rare).zip(response).and_then(|(simulated, response)| {
+                let mean = response_of.of(model, simulated, origins)?;
+                let width = response_of.half_width(model, simulated, origins).unwrap_or(f64::INFINITY);
+                let far = (mean - response).abs();
+                (far > FAR * mean && far > width).then_some(mean)
+            });
+        let [p50, p95, p99] = if is_rare { [None; 3] } else { PARTS.map(quantile) };
         let observed = traced.filter(|traced| traced.reason == LoadReason::Observed);
         let error = observed.and_then(|own| own.response_error);
         LoadOutlook {

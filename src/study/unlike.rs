@@ -270,11 +270,13 @@ impl Causes<'_> {
         }
         if let Some(queueing) = self.queueing(origin, gap) {
             let finding = finding.with_note(queueing);
+            let has_copies = self.model.processors.iter().any(|own| own.replicas > 1);
+            let in_turn = if has_copies { "requests that copies get in turn and not by chance, " } else { "" };
             return finding
-                .with_note(
-                    "one of these may be why: a pool or a lock that holds requests back before they get there, more servers than were found, customers who wait \
+                .with_note(format!(
+                    "one of these may be why: {in_turn}a pool or a lock that holds requests back before they get there, more servers than were found, customers who wait \
                      for their response, or load that is counted twice",
-                )
+                ))
                 .with_hint("give the pool its `threads`, or the processor its `multiplicity`, where you know them");
         }
         let Some(busy) = self.busiest() else { return finding };

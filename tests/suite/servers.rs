@@ -396,6 +396,190 @@ fn customers_who_wait_are_told_from_open_arrivals() {
     assert!((demand / DEMAND - 1.0).abs() < 0.05 && miss < 0.03, "{demand}, off by {miss}");
 }
 
+/// A span of a service on a machine; of a call where it has no service that it serves.
+struct Recorded<'a> {
+    service: &'a str,
+    host: &'a str,
+    name: &'a str,
+    trace: usize,
+    id: usize,
+    parent: Option<usize>,
+    /// 2 of a server, 3 of a client.
+    kind: u8,
+    /// Seconds.
+    within: (f64, f64),
+}
+
+/// The spans, whose times count in steps of so many nanoseconds by clocks that are so far off, seconds.
+fn recorded(spans: &[Recorded<'_>], step: u64, off: impl Fn(&str) -> f64) -> String {
+    let mut text = String::new();
+    let mut random = Random::new(5);
+    let traces: Vec<u128> = (0..=spans.iter().map(|own| own.trace).max().unwrap_or(0))
+        .map(|_| (u128::from(random.next()) << 64) | u128::from(random.next()))
+        .collect();
+    for own in spans {
+        let at =
+            |seconds: f64| 1_700_000_000_000_000_000 + ((seconds + off(own.host) + 1.0) * 1e9) as u64 / step * step;
+        let parent = own.parent.map(|id| format!("\"parentSpanId\":\"{id:016x}\",")).unwrap_or_default();
+        let _ = writeln!(
+            text,
+            "{{\"resourceSpans\":[{{\"resource\":{{\"attributes\":[{{\"key\":\"service.name\",\"value\":{{\"stringValue\":\"{}\"}}}},\
+             {{\"key\":\"host.name\",\"value\":{{\"stringValue\":\"{}\"}}}}]}},\"scopeSpans\":[{{\"spans\":[{{\"traceId\":\"{:032x}\",{parent}\
+             \"spanId\":\"{:016x}\",\"name\":\"{}\",\"kind\":{},\"startTimeUnixNano\":\"{}\",\"endTimeUnixNano\":\"{}\"}}]}}]}}]}}",
+            own.service,
+            own.host,
+            traces[own.trace],
+            own.id,
+            own.name,
+            own.kind,
+            at(own.within.0),
+            at(own.within.1)
+        );
+    }
+    text
+}
+
+/// Visits to one server that serves in the order of arrival, with work before and after a call of 2 ms.
+fn visits(seed: u64, pieces: (f64, f64), busy: f64, count: usize) -> Vec<[f64; 4]> {
+    let mut random = Random::new(seed);
+    let mut coming = BinaryHeap::new();
+    let mut now = 0.0;
+    for number in 0..count {
+        now += exponential(&mut random, (pieces.0 + pieces.1) / busy);
+        coming.push((std::cmp::Reverse(now.to_bits()), number, false));
+    }
+    let (mut visits, mut free) = (vec![[0.0; 4]; count], 0.0_f64);
+    while let Some((at, number, returns)) = coming.pop() {
+        let at = f64::from_bits(at.0);
+        free = free.max(at) + exponential(&mut random, if returns { pieces.1 } else { pieces.0 });
+        let own = &mut visits[number];
+        if returns {
+            (own[2], own[3]) = (at, free);
+        } else {
+            (own[0], own[1]) = (at, free);
+            coming.push((std::cmp::Reverse((free + 0.002).to_bits()), number, true));
+        }
+    }
+    visits
+}
+
+/// Work that is shorter than a step of the clock has a length of none or one, whoever it met.
+#[test]
+fn work_below_a_step_of_the_clock_tells_nothing_of_servers() {
+    for (seed, busy) in [(1, 0.3), (2, 0.55), (3, 0.55)] {
+        let visits = visits(seed, (0.006, 0.0003), busy, 3000);
+        let of = |(trace, [begin, asks, answered, end]): (usize, &[f64; 4])| {
+            let own = |id, parent, kind, name, within| Recorded {
+                service: "host",
+                host: "h",
+                name,
+                trace,
+                id,
+                parent,
+                kind,
+                within,
+            };
+            [
+                own(2 * trace + 1, None, 2, "serve", (*begin, *end)),
+                own(2 * trace + 2, Some(2 * trace + 1), 3, "ask", (*asks, *answered)),
+            ]
+        };
+        let all: Vec<Recorded<'_>> = visits.iter().enumerate().flat_map(of).collect();
+        let (model, _) = completed(&recorded(&all, 1_000_000, |_| 0.0), "");
+        assert_eq!(servers(&model), Multiplicity::Finite(1), "seed {seed}, busy {busy}");
+    }
+}
+
+/// What a server does for callers with clocks of their own is seen by one clock.
+#[test]
+fn clocks_of_callers_do_not_hide_who_met_whom() {
+    let stays = line(4, 0.6, 3000);
+    let fronts = ["a", "b", "c"];
+    let of = |(trace, (begin, end)): (usize, &(f64, f64))| {
+        let front = fronts[trace % 3];
+        let own = |service, host, name, id, parent, kind, early: f64| {
+            let within = (begin - early, end + early);
+            Recorded { service, host, name, trace, id: 3 * trace + id, parent, kind, within }
+        };
+        let (first, call) = (Some(3 * trace + 1), Some(3 * trace + 2));
+        [
+            own("front", front, "GET /", 1, None, 2, 0.001),
+            own("front", front, "GET /", 2, first, 3, 0.0005),
+            own("host", "h", "serve", 3, call, 2, 0.0),
+        ]
+    };
+    let all: Vec<Recorded<'_>> = stays.iter().enumerate().flat_map(of).collect();
+    let found = |off: &dyn Fn(&str) -> f64| {
+        let (model, origins) = completed(&recorded(&all, 1, off), "");
+        let busy = model.processors[model.processor_named("host").expect("it is there").index()].clone();
+        (busy.multiplicity, busy.scheduling, origins.scenarios[0].load)
+    };
+    let as_one = found(&|_| 0.0);
+    assert_eq!((as_one.0, as_one.1), (Multiplicity::Finite(1), Scheduling::Fcfs));
+    let apart = found(&|host| match host {
+        "a" => -0.342,
+        "b" => 0.29,
+        "h" => 0.065,
+        _ => 0.0,
+    });
+    assert_eq!((apart.0, apart.1), (as_one.0, as_one.1));
+    let (Load::Open { rate }, Load::Open { rate: own }) = (as_one.2, apart.2) else { panic!("{apart:?}") };
+    assert!((own / rate - 1.0).abs() < 0.01, "{own} for {rate}");
+}
+
+/// Of many stays whole stretches of time are kept, in which more or fewer wait than in others. The one server is at work whenever anybody is there.
+#[test]
+fn demands_are_those_of_all_stays_where_not_all_are_kept() {
+    for seed in 1..5 {
+        let stays = station(seed, 1, 0.8, 24_000);
+        let (mut busy, mut until) = (0.0, f64::NEG_INFINITY);
+        for (begin, end) in &stays {
+            busy += (end - begin.max(until)).max(0.0);
+            until = until.max(*end);
+        }
+        let truth = busy / stays.len() as f64;
+        let (model, _) = completed(&spans(&stays, 1, |_| true), "");
+        assert_eq!(servers(&model), Multiplicity::Finite(1));
+        let found = demand(&model);
+        assert!((found / truth - 1.0).abs() < 0.012, "seed {seed}: {found} for {truth}");
+    }
+}
+
+/// Open sockets wait: they keep no server busy, whether one is longer than all that was recorded, or many are there together.
+#[test]
+fn sockets_that_stay_open_keep_no_server_busy() {
+    let stays = line(3, 0.3, 3000);
+    let recorded = stays.iter().fold(0.0_f64, |last, own| last.max(own.1));
+    let open: [(usize, f64); 3] = [(1, 90.0), (8, 50.0), (60, 7.0)];
+    for (count, length) in open {
+        let mut text = spans(&stays, 1, |_| true);
+        for number in 0..count {
+            let begin = recorded * number as f64 / count as f64;
+            let at = |seconds: f64| 1_700_000_000_000_000_000 + (seconds * 1e9) as u64;
+            let id = (u128::MAX / 61).wrapping_mul(number as u128 + 1);
+            span(&mut text, id, "socket", at(begin), at(begin + length));
+        }
+        let (model, origins) = completed(&text, "");
+        assert_eq!(servers(&model), Multiplicity::Finite(1), "{count} sockets of {length} s");
+        assert!(miss(&model, &origins) < 0.05, "{count} sockets of {length} s: {}", miss(&model, &origins));
+    }
+}
+
+/// What takes no time and begins at one moment, as a broken clock records it, takes nobody's answer away.
+#[test]
+fn operations_without_times_leave_others_their_answer() {
+    let mut text = spans(&line(3, 0.3, 3000), 1, |_| true);
+    for number in 1..=20_u128 {
+        span(&mut text, number << 64 | number, "broken", 1_700_000_001_000_000_000, 1_700_000_001_000_000_000);
+    }
+    let (model, origins) = completed(&text, "");
+    let results = layered(&model, &LayeredOptions::default()).expect("it can be solved");
+    let scenarios = ScenarioResult::all(&model, &results, &origins);
+    let served = scenarios.iter().find(|own| own.origin.name.contains("serve")).expect("it is there");
+    let (response, traced) = served.response.zip(served.origin.observed_response).expect("it has both");
+    assert!((response / traced - 1.0).abs() < 0.1, "{response} for {traced}");
+}
+
 #[test]
 #[ignore = "needs the reference data, ../shared"]
 fn shared_traces_respond_as_traced_at_their_own_load() {

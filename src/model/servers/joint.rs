@@ -11,8 +11,8 @@ use crate::model::servers::observed::Observed;
 use crate::model::servers::occupancy::Occupancy;
 use crate::model::servers::sampled::waiting;
 use crate::model::servers::{
-    ENOUGH, Evidence, Host, MOST_SERVERS, OwnTime, Traced, busy, candidates, copies, disciplines, given, hosts_of,
-    levels, scheduling_given, unlikelihood, waits,
+    EARLY, ENOUGH, Evidence, Host, MOST_SERVERS, OwnTime, Traced, busy, candidates, copies, disciplines, given,
+    hosts_of, levels, scheduling_given, unlikelihood, waits,
 };
 use crate::model::utilisation::Busy;
 use crate::model::{deployment, weave};
@@ -169,7 +169,7 @@ impl Joint {
                     };
                     let there: f64 = entries.iter().map(|index| observed.present(parts, *index)).sum();
                     let served = (servers, discipline);
-                    let evidence = Evidence::of(occupancy, served, observed.probability, there, *busy);
+                    let evidence = Evidence::of(occupancy, served, observed.probability, there, (*busy, EARLY));
                     score += evidence.unlikelihood();
                     if observed.probability >= 1.0 {
                         score += waits::due_to_wait(occupancy, servers, there);

@@ -83,11 +83,14 @@ pub fn findings(parts: &Parts<'_>, lasting: &BTreeMap<EntryIndex, Lasting>) -> V
         );
         Diagnostic::warning(codes::LASTING, Place::Nowhere, message)
             .with_note(format!(
-                "{} seen; as processor time they would keep {} servers busy, and nothing else at the host was slower for them",
+                "{} seen; as processor time, {} servers would be busy with that all the time",
                 if entry.invocations == 1 { "one was".to_owned() } else { format!("{} were", entry.invocations) },
                 load::short(own.present)
             ))
-            .with_hint(format!("if it is work, give the demand: `{} = \"…\"` under `[demand.entry]`", load::toml_key(service)))
+            .with_hint(format!(
+                "if it is work, give the demand: `{} = \"…\"` under `[demand.entry]`",
+                load::toml_key(service)
+            ))
     };
     lasting.iter().map(finding).collect()
 }

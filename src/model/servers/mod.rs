@@ -54,7 +54,8 @@ const MOST_ERRORS: f64 = 20.0;
 /// The most servers that are tried.
 const MOST_SERVERS: usize = 4096;
 
-/// Clocks and spans that are not quite what a server does let this part of stays end before they had their turn.
+/// Clocks and spans that are not quite what a server does let this part of stays end before they had their turn, and as many more as
+/// lost spans of calls make waits look like work.
 const EARLY: f64 = 0.01;
 
 /// Real processors that are shared may let work end in order more often than equal sharing would, by this part of how often it would not.
@@ -128,14 +129,16 @@ impl OwnTime {
 
 impl Traced {
     /// What the traces tell of a system that is configured so.
-    pub fn of(parts: &Parts<'_>, configuration: &Configuration) -> Self {
+    ///
+    /// `lost` is the part of spans that was lost.
+    pub fn of(parts: &Parts<'_>, configuration: &Configuration, lost: f64) -> Self {
         let mut traced = Self { pools: pools::find(parts.sub), ..Self::default() };
         let Some(observed) = Observed::of(parts) else { return traced };
         traced.hosts = busy::hosts(parts, configuration, &observed);
         let candidates = lasting::candidates(parts, observed.seconds);
         for (name, mut entries) in hosts_of(parts, configuration) {
             let given = given(configuration, &name);
-            traced.leave_out_lasting(parts, configuration, (&name, &mut entries), &candidates, &observed);
+            traced.leave_out_lasting(parts, configuration, (&name, &mut entries), &candidates, (&observed, lost));
             let totals: Vec<&EntryTotal> = entries.iter().map(|index| parts.sub.entry(*index)).collect();
             let occupancy = Occupancy::of(&totals, &copies(parts, configuration, &name, &entries));
             if occupancy.stays() < ENOUGH {
@@ -151,7 +154,8 @@ impl Traced {
             let busy = configuration.measured.get(&name).copied();
             let discipline = Discipline::given(scheduling_given(configuration, &name));
             let is_recorded = waits::is_recorded(parts, &entries);
-            let known = Known { servers: given, discipline, busy, is_recorded };
+            let early = early(parts, &entries, lost);
+            let known = Known { servers: given, discipline, busy, is_recorded, early };
             let fit = fitted(&occupancy, probability, seen, known);
             let there = seen / probability;
             if fit.is_delay {
@@ -198,7 +202,7 @@ impl Traced {
         configuration: &Configuration,
         (name, entries): (&str, &mut Vec<EntryIndex>),
         candidates: &BTreeMap<EntryIndex, Lasting>,
-        observed: &Observed,
+        (observed, lost): (&Observed, f64),
     ) {
         let has_demand = |index: &EntryIndex| {
             let service = parts.sub.names.text(parts.sub.entry(*index).service);
@@ -221,6 +225,7 @@ impl Traced {
                 discipline: Discipline::given(scheduling_given(configuration, name)),
                 busy: configuration.measured.get(name).copied(),
                 is_recorded: waits::is_recorded(parts, entries),
+                early: early(parts, entries, lost),
             };
             (occupancy.stays() >= ENOUGH).then(|| fitted(&occupancy, observed.probability, seen, known).unlikelihood)
         };
@@ -549,7 +554,7 @@ impl Evidence {
         (servers, discipline): (u32, Discipline),
         probability: f64,
         seen: f64,
-        measured: Option<Busy>,
+        (measured, may_be_early): (Option<Busy>, f64),
     ) -> Self {
         let stations = occupancy.stations as f64;
         let share = Share::new(servers, probability, seen / stations, occupancy.most);
@@ -557,7 +562,7 @@ impl Evidence {
         let tolerance = (1.0 + occupancy.stays() as f64 * NO_CORRELATION * NO_CORRELATION).sqrt();
         let off = measured
             .map_or(0.0, |busy| unlike(seen / probability * imputed.all, busy.cores(f64::from(servers) * stations)));
-        let early = (imputed.early / EARLY).min(MOST_ERRORS);
+        let early = (imputed.early / may_be_early).min(MOST_ERRORS);
         let is_whole = occupancy.is_whole(probability);
         let in_order = match discipline {
             // New work that goes first leaves early even more often than equal sharing lets it.
@@ -639,6 +644,8 @@ struct Known {
     busy: Option<Busy>,
     /// Whether the host recorded spans of its own.
     is_recorded: bool,
+    /// The part of stays that may end before they had their turn.
+    early: f64,
 }
 
 impl Known {
@@ -648,9 +655,18 @@ impl Known {
     }
 }
 
+/// The part of stays of a host that may end before they had their turn, where this part of spans was lost.
+fn early(parts: &Parts<'_>, entries: &[EntryIndex], lost: f64) -> f64 {
+    let totals = || entries.iter().map(|index| parts.sub.entry(*index));
+    let invocations: u64 = totals().map(|entry| entry.invocations).sum();
+    let calls: u64 = totals().flat_map(observed::calls).map(|(_, count)| count).sum();
+    EARLY + lost * (1.0 + calls as f64 / invocations.max(1) as f64)
+}
+
 /// The number of servers and the order of service that fit best, or what follows from given ones.
 fn fitted(occupancy: &Occupancy, probability: f64, seen: f64, known: Known) -> Fit {
-    let of = |servers: u32, order| Evidence::of(occupancy, (servers, order), probability, seen, known.busy);
+    let of =
+        |servers: u32, order| Evidence::of(occupancy, (servers, order), probability, seen, (known.busy, known.early));
     let telling = |servers: u32| -> Vec<Evidence> {
         let orders = disciplines(occupancy, probability, known.discipline, servers);
         orders.into_iter().map(|order| of(servers, order)).collect()

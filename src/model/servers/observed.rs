@@ -98,6 +98,6 @@ pub fn by_callers(parts: &Parts<'_>, of: impl Fn(&Customer) -> f64) -> BTreeMap<
 }
 
 /// What an entry calls, and how often.
-fn calls(entry: &EntryTotal) -> impl Iterator<Item = (EntryIndex, u64)> + '_ {
+pub(super) fn calls(entry: &EntryTotal) -> impl Iterator<Item = (EntryIndex, u64)> + '_ {
     entry.work.values().flat_map(|work| work.requests.iter().map(|((_, to), request)| (*to, request.count)))
 }

@@ -204,6 +204,12 @@ pub struct Clock {
 }
 
 impl Clock {
+    /// That of a machine.
+    #[cfg(test)]
+    pub fn of(host: Name) -> Self {
+        Self { host, service: Name::NONE, instance: Name::NONE }
+    }
+
     /// The machine's, where it is known.
     #[must_use]
     pub fn of_machine(self) -> Self {

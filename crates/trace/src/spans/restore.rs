@@ -156,7 +156,7 @@ fn restore_trace(work: &mut Work<'_>, members: std::ops::Range<usize>, callers: 
             places.attach_to_silent(work, &fragment, call, added);
             continue;
         }
-        let place = if small { places.find(work, &fragment, &callers.calls) } else { None };
+        let place = if small { places.find(work, &fragment, callers) } else { None };
         if let Some(place) = place {
             let reason = "lost parent, restored";
             work.count(reason, fragment.members[0], |at| {
@@ -368,7 +368,7 @@ impl Places {
         whole
     }
 
-    fn find(&mut self, work: &Work<'_>, fragment: &Fragment, calls: &FxHashSet<(Name, Name)>) -> Option<u32> {
+    fn find(&mut self, work: &Work<'_>, fragment: &Fragment, callers: &Callers) -> Option<u32> {
         let service = work.span(fragment.members[0]).service;
         let mut found = None;
         for at in 0..self.spans.len() {
@@ -379,12 +379,13 @@ impl Places {
             }
             let fits = match fragment.local {
                 Some(service) if span.service != service => {
-                    span.kind == SpanKind::Client && !self.answered.contains(&index)
+                    // A database that records no spans was not lost.
+                    span.kind == SpanKind::Client && !self.answered.contains(&index) && !callers.is_silent(span)
                 }
                 Some(_) => span.kind.serves(),
                 None => {
                     let serves = span.kind.serves() || work.parent[index as usize] == NOBODY;
-                    fragment.members.len() == 1 && serves && calls.contains(&(span.service, service))
+                    fragment.members.len() == 1 && serves && callers.calls.contains(&(span.service, service))
                 }
             };
             if fits && self.is_whole(work, index) && found.replace(index).is_some() {

@@ -93,7 +93,7 @@ impl Callers {
     }
 
     /// Whether calls like this one go to something that records no spans.
-    fn is_silent(&self, call: &Span) -> bool {
+    pub(super) fn is_silent(&self, call: &Span) -> bool {
         let known = self.answered.get(&(call.service, call.name, call.peer));
         known.is_some_and(|(all, answered)| *all >= ENOUGH && answered * SELDOM <= *all)
     }
