@@ -199,14 +199,18 @@ fn processor_of_task(task: &str, configuration: &Configuration) -> String {
     settings.and_then(|settings| settings.processor.clone()).unwrap_or_else(|| task.to_owned())
 }
 
+/// How metrics begin that tell of one process or container, and not of a machine.
+const OF_PROCESSES: [&str; 6] = ["process", "container", "dotnet.process", "jvm", "k8s.container", "k8s.pod"];
+
 /// Leaves out what processes used of a processor that others run on, too, of which nothing is known: it is not how busy the processor was.
 fn leave_out_partial(found: &mut Matched<'_>, tasks: &BTreeMap<String, BTreeSet<&str>>) -> Vec<Diagnostic> {
     let mut findings = Vec::new();
     found.retain(|processor, all| {
         let Some(tasks) = tasks.get(processor).filter(|tasks| tasks.len() > 1) else { return true };
         let is_of = |own: &&Series, task: &str| own.resources.iter().any(|name| name.eq_ignore_ascii_case(task));
-        let is_of_process =
-            |own: &&Series| own.metric.starts_with("process.") && tasks.iter().any(|task| is_of(own, task));
+        let is_of_process = |own: &&Series| {
+            OF_PROCESSES.iter().any(|kind| own.metric.starts_with(kind)) && tasks.iter().any(|task| is_of(own, task))
+        };
         let (of_processes, whole): (Vec<&Series>, Vec<&Series>) = all.iter().copied().partition(is_of_process);
         let silent: Vec<&str> =
             tasks.iter().copied().filter(|task| !of_processes.iter().any(|own| is_of(own, task))).collect();

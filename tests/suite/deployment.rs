@@ -6,9 +6,12 @@ use std::fmt::Write as _;
 use dyelog::lqn::{Model, Multiplicity, saved};
 use dyelog::model::{Configuration, complete};
 use dyelog::study::calibration::{CalibrationLoad, calibrate};
+use serde_json::Value;
 
+use crate::cli::Folder;
 use crate::law::reduced;
 use crate::servers::{DEMAND, completed, miss, station};
+use crate::whatif::run;
 
 /// A request as a server span of its own trace, of a service with these attributes of its resource.
 fn span(text: &mut String, id: u128, service: &str, resource: &[(&str, &str)], (start, end): (f64, f64)) {
@@ -195,4 +198,41 @@ fn what_is_learnt_is_part_of_the_sub_model() {
     sum.merge(&part(left));
     assert_eq!(saved::write(&sum, "name"), whole);
     assert!(whole.contains("\"deployment\"") && whole.contains("\"sites\""));
+}
+
+/// What one process used of a machine that two services share is not how busy the machine was.
+#[test]
+fn processor_time_of_some_processes_is_left_out() {
+    let folder = Folder::new();
+    let trace = folder.file("t.jsonl", &sharing(&[("host.name", "node-1")]));
+    let metric = |service: &str| {
+        let attribute =
+            |key: &str, value: &str| format!("{{\"key\":\"{key}\",\"value\":{{\"stringValue\":\"{value}\"}}}}");
+        let resource = [attribute("service.name", service), attribute("host.name", "node-1")].join(",");
+        let points: Vec<String> = (0..30)
+            .map(|number| {
+                let time = 1_700_000_000 + number * 10;
+                format!("{{\"timeUnixNano\":\"{time}000000000\",\"asDouble\":{}}}", 3 * number)
+            })
+            .collect();
+        format!(
+            "{{\"resourceMetrics\":[{{\"resource\":{{\"attributes\":[{resource}]}},\"scopeMetrics\":[{{\"metrics\":[{{\"name\":\"process.cpu.time\",\"unit\":\"s\",\
+             \"sum\":{{\"isMonotonic\":true,\"aggregationTemporality\":2,\"dataPoints\":[{}]}}}}]}}]}}]}}\n",
+            points.join(",")
+        )
+    };
+    let solve = |metrics: &str| {
+        let (code, text, words) = run(&["solve", &trace, "--format", "json", "--utilisation", metrics]);
+        assert_eq!(code, 0, "{words}");
+        let document: Value = serde_json::from_str(&text).expect("it is JSON");
+        (document["processors"][0]["utilization"].as_f64().expect("it is a number"), words)
+    };
+    let (busy, words) = solve(&folder.file("one.jsonl", &metric("cart")));
+    assert!(
+        words.contains("tells of some of the services on processor `node-1` only") && words.contains("`web`"),
+        "{words}"
+    );
+    assert!((busy - 0.7).abs() < 0.05, "{busy}");
+    let (busy, _) = solve(&folder.file("both.jsonl", &(metric("cart") + &metric("web"))));
+    assert!((busy - 0.6).abs() < 0.05, "{busy}");
 }

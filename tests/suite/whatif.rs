@@ -532,3 +532,23 @@ fn the_command_tells_the_bounds_of_open_arrivals() {
     assert!(json["arrivals"].as_array().is_some_and(|arrivals| arrivals.len() == 2), "{text}");
     assert!(json["rooms"][0]["factor"].as_f64() > Some(1.0), "{text}");
 }
+
+/// A model that does not respond as traced does not do so at other loads either: `whatif` and `search` say so.
+#[test]
+fn where_the_model_is_unlike_the_traces_questions_tell_it() {
+    let folder = Folder::new();
+    let stays = crate::servers::station(3, 1, 0.8, 3000);
+    let trace = folder.file("t.jsonl", &crate::servers::spans(&stays, 1, |_| true));
+    // Of twice as many servers nobody had to wait.
+    let config = folder.file("t.toml", "[processor.host]\nmultiplicity = 4\n");
+    let goal = ["--largest", "scenario.\"host serve\".rate=1..100", "--goal", "utilization < 0.9"];
+    for (config, told) in [(Some(config), true), (None, false)] {
+        let given: Vec<&str> = config.iter().flat_map(|file| ["--config", file]).collect();
+        let asked = [&["whatif", &trace, "--set", "scenario.\"host serve\".rate=*1.1"][..], &given].concat();
+        let (_, _, words) = run(&asked);
+        let is_told = |words: &str| words.contains("M030") || words.contains("the traced");
+        assert_eq!(is_told(&words), told, "{words}");
+        let (_, _, words) = run(&[&["search", &trace][..], &goal, &given].concat());
+        assert_eq!(is_told(&words), told, "{words}");
+    }
+}

@@ -3,6 +3,7 @@
 use dyelog::lqn::saved;
 use dyelog_observe::observation::{Input, Observation, Operation, Process, Service as Served};
 use dyelog_observe::system::System;
+use dyelog_server::answer::Answer;
 use dyelog_server::parts::Parts;
 use dyelog_server::period::Period;
 use dyelog_server::split::Split;
@@ -204,4 +205,29 @@ fn demands_that_change_and_processes_that_leave_split_a_period_of_reports() {
     let text = found["changes"].to_string();
     assert!(text.contains("`I.o` of `slower` takes") || text.contains("of `slower` takes 8."), "{text}");
     assert!(text.contains("`leaves` (3) leaves"), "{text}");
+}
+
+/// Whoever asks for the model of a period with a change in it, or for its solution, is told.
+#[test]
+fn a_change_is_told_with_the_model_and_the_solution() {
+    for (changes, intervals) in [(true, 40), (false, 40)] {
+        let (_folder, mut store) = recorded(intervals, |number| Load {
+            call: if changes && number >= 20 { 3 * USUAL.call } else { USUAL.call },
+            ..USUAL
+        });
+        let (submodel, merge) = store.period(ALL.from, ALL.to).expect("it is read").expect("it has intervals");
+        let metered = store.metered(ALL.from, ALL.to).expect("it is read");
+        let mut answer = Answer::of(submodel, &merge, &metered).expect("it is modelled");
+        answer.tell(Parts::of(&store, ALL).expect("it is read").and_then(|parts| parts.finding()));
+        let told = "the period has 2 parts, and its model is of their mean";
+        let model = answer.lqn();
+        assert_eq!(model.starts_with(&format!("# warning[M051]: {told}\n")), changes, "{model}");
+        assert!(dyelog::lqn::parse_any(&"model".into(), &model).is_ok(), "{model}");
+        let solution: serde_json::Value =
+            serde_json::from_str(&answer.solved().expect("it is solved")).expect("it is JSON");
+        let findings = solution["findings"].as_array().expect("it has findings");
+        assert_eq!(findings.iter().any(|own| own["message"] == told), changes, "{findings:?}");
+        assert!(findings.iter().any(|own| own["code"] == "M011"), "{findings:?}");
+        assert!(solution["outlook"]["loads"].is_array());
+    }
 }
