@@ -41,8 +41,8 @@ const RETRY: Duration = Duration::from_secs(1);
 /// How long deleting everything may take.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How many questions to the store are in work at a time.
-pub(crate) const QUESTIONS: usize = 4;
+/// How many questions to the store are in work at a time. Each has the models of a period in memory.
+pub(crate) const QUESTIONS: usize = 2;
 /// The most questions that wait for a turn. Others get 503, since each holds a connection that a sender may need.
 pub(crate) const WAITING: usize = 64;
 

@@ -43,6 +43,8 @@ pub(super) fn write<M: Medium>(mut journal: Journal<M>, mut received: mpsc::Rece
             shared.status().unwritable = outcome.as_ref().err().map(why);
         }
         shared.wake();
+        // Those that are answered give back the memory of their bodies.
+        drop(records);
         for done in answers {
             // The sender may have gone away. That the payload is there does no harm: it is known if it comes again.
             let _ = done.send(outcome.clone());
