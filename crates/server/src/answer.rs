@@ -2,11 +2,11 @@
 
 use std::cell::OnceCell;
 
-use dyelog::diagnostic::{Diagnostic, Diagnostics, Renderer, Severity, Sources};
+use dyelog::diagnostic::{Diagnostic, Diagnostics, Place, Renderer, Severity, Sources};
 use dyelog::lqn::results::Results;
 use dyelog::lqn::submodel::SubModel;
 use dyelog::lqn::{Language, Model};
-use dyelog::model::codes::NOT_STEADY;
+use dyelog::model::codes::{LOAD_CHOSEN, NOT_STEADY};
 use dyelog::model::utilisation::Metrics;
 use dyelog::pipeline::{Solution, Source, model_of};
 use dyelog::report;
@@ -19,7 +19,7 @@ use dyelog::study::comparison::{self, Tolerance};
 use dyelog::study::outlook::{Outlook, outlook};
 use dyelog::study::scenario::ScenarioResult;
 
-use crate::metered::{Metered, unknown_sampling};
+use crate::metered::{Metered, SAMPLING_TOLD_BY, unknown_sampling};
 
 /// Numbers of two periods that are closer count as one.
 const TOLERANCE: Tolerance = Tolerance { relative: 0.01, absolute: 0.0 };
@@ -42,8 +42,6 @@ pub struct Answer {
     source: Source,
     /// What there is to say about how the model was made.
     findings: Vec<Diagnostic>,
-    /// Why rates are not known.
-    unknown: Option<String>,
     solution: OnceCell<Result<Solution, String>>,
 }
 
@@ -54,11 +52,12 @@ impl Answer {
     /// What keeps it from being made.
     pub fn of(mut submodel: SubModel, merge: &str, metered: &Metered) -> Result<Self, String> {
         let utilisation = metered.apply(&mut submodel);
-        let unknown = unknown_sampling(&submodel);
+        let bound = unknown_sampling(&submodel)
+            .map(|why| Diagnostic::warning(LOAD_CHOSEN, Place::Nowhere, why).with_hint(SAMPLING_TOLD_BY));
         let utilisation = Metrics { series: utilisation, ..Metrics::default() };
-        let mut findings = Vec::new();
+        let mut findings: Vec<Diagnostic> = bound.into_iter().collect();
         let source = model_of(submodel, merge, &utilisation, &mut findings).map_err(words)?;
-        Ok(Self { source, findings, unknown, solution: OnceCell::new() })
+        Ok(Self { source, findings, solution: OnceCell::new() })
     }
 
     /// Tells of a change within the period, too.
@@ -79,9 +78,6 @@ impl Answer {
     }
 
     fn solve(&self) -> Result<Solution, String> {
-        if let Some(why) = &self.unknown {
-            return Err(why.clone());
-        }
         let solver = |model: &Model| Ok(solve(model, &SolveOptions::default(), None, &mut ())?.results);
         self.source.solve(solver).map_err(words)
     }
@@ -126,6 +122,12 @@ impl Answer {
             format!("{}{evidence}", own.message)
         };
         changes.map(told).collect()
+    }
+
+    /// That rates are lower bounds, where they are: it is not known how traces were sampled.
+    pub fn bound(&self) -> Option<String> {
+        let warned = |own: &&Diagnostic| own.code == LOAD_CHOSEN && own.severity == Severity::Warning;
+        self.findings.iter().find(warned).map(|own| own.message.clone())
     }
 
     /// Measured against predicted responses, by scenario.
