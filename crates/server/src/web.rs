@@ -417,15 +417,17 @@ async fn import(State(desk): State<Desk>, request: Request) -> Result<Response, 
     if period::is_reports(&body) {
         let Stored { stored, duplicates } = services::put(service, Report { document: body }).await?;
         drop(share);
-        return Ok(
-            Json(serde_json::json!({ "imported": true, "stored": stored, "duplicates": duplicates })).into_response()
-        );
+        return Ok(Json(
+            serde_json::json!({ "imported": true, "stored": stored, "duplicates": duplicates, "warning": null }),
+        )
+        .into_response());
     }
     let found = period::imported("the body", &body).map_err(|why| Failed(StatusCode::BAD_REQUEST, why))?;
     drop(share);
     let now = wall_clock();
-    ask(&service, move |store| store.add(found.start, now, &found.submodel, &found.merge)).await?;
-    Ok(Json(serde_json::json!({ "imported": true, "stored": null, "duplicates": null })).into_response())
+    let warning = ask(&service, move |store| found.add_to(store, now)).await?;
+    Ok(Json(serde_json::json!({ "imported": true, "stored": null, "duplicates": null, "warning": warning }))
+        .into_response())
 }
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
 //! `dyelog-server period`: intervals, and what `dyelog` makes of them.
 
 use std::ffi::OsString;
+use std::fs;
 use std::io::{self, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::str::FromStr;
 
@@ -90,8 +91,14 @@ enum Question {
     },
     /// The parts of a period, between moments at which rates, responses, work, calls or demands change, or a process appears or leaves
     Parts(OfSystem),
-    /// Prints the sub-model of a period, which all commands of `dyelog` read
-    Export(Which),
+    /// Prints the sub-model of a period, which all commands of `dyelog` read; operations stand for as many as metrics counted
+    Export {
+        #[command(flatten)]
+        which: Which,
+        /// Writes how busy processors were, which no sub-model has, to a file for `--utilisation` of `dyelog`
+        #[arg(long, value_name = "FILE")]
+        utilisation: Option<PathBuf>,
+    },
     /// Prints a few traces of a period, kept whole, as OTLP in its binary form: for each entry of the model one that invoked it
     Exemplars(Which),
     /// Explains what of a period's model, by its exemplars: `dyelog explain`
@@ -141,7 +148,7 @@ pub fn run(arguments: &Arguments) -> Outcome {
             let found = which.place.parts(which.ends(), config.as_deref())?.ok_or(NOTHING)?;
             print(if *json { format!("{found:#}\n") } else { parts_text(&found) })
         }
-        Question::Export(which) => print(which.submodel()?),
+        Question::Export { which, utilisation } => export(which, utilisation.as_deref()),
         Question::Reports(which) => print(which.place.reports(which.ends())?.ok_or(UNOBSERVED)?),
         Question::Exemplars(which) => print(exemplars(&which.place, which.ends())?),
         Question::Explain(asked) => {
@@ -149,7 +156,12 @@ pub fn run(arguments: &Arguments) -> Outcome {
             commands::run("explain", &[exemplars(&asked.which.place, written(&ends))?], "", &asked.arguments)
         }
         Question::Import { place, files } => {
-            files.iter().try_for_each(|file| place.import(file)).map(|()| ExitCode::SUCCESS)
+            for file in files {
+                if let Some(warning) = place.import(file)? {
+                    eprintln!("warning: {}: {warning}", file.display());
+                }
+            }
+            Ok(ExitCode::SUCCESS)
         }
         Question::Delete(which) => delete(which),
         Question::Observed(OfSystem { which, config, json }) => {
@@ -177,10 +189,22 @@ impl Which {
     fn ends(&self) -> Ends<'_> {
         [self.from.as_deref(), self.to.as_deref()]
     }
+}
 
-    fn submodel(&self) -> Result<String, String> {
-        Ok(self.place.submodel(self.ends())?.ok_or(NOTHING)?)
+fn export(which: &Which, utilisation: Option<&Path>) -> Outcome {
+    let recorded = which.place.recorded(which.ends())?.ok_or(NOTHING)?;
+    match utilisation {
+        Some(file) => {
+            fs::write(file, &recorded.utilisation).map_err(|error| format!("{}: {error}", file.display()))?;
+        }
+        None if !recorded.utilisation.is_empty() => {
+            eprintln!(
+                "warning: how busy processors were is not in it: demands and servers will be others\n  hint: `--utilisation FILE` writes it"
+            );
+        }
+        None => {}
     }
+    print(recorded.submodel)
 }
 
 fn exemplars(place: &Place, ends: Ends<'_>) -> Result<Vec<u8>, String> {

@@ -187,21 +187,23 @@ impl Place {
         }
     }
 
-    /// Adds a saved sub-model to the interval in which it begins, or what observers reported.
-    pub fn import(&self, file: &Path) -> Result<(), String> {
+    /// Adds a saved sub-model to the interval in which it begins, or what observers reported. What is to be warned of comes back.
+    pub fn import(&self, file: &Path) -> Result<Option<String>, String> {
         let failed = |why: &dyn std::fmt::Display| format!("{}: {why}", file.display());
         let text = fs::read_to_string(file).map_err(|error| failed(&error))?;
         let name = file.display().to_string();
         if let Some(client) = self.server()? {
-            return self.ask(&client, &Method::POST, "/v1/import", [None, None], &text).map(|_| ());
+            let text = self.ask(&client, &Method::POST, "/v1/import", [None, None], &text)?;
+            let answer: Value = serde_json::from_str(&text).map_err(|error| format!("{}: {error}", self.store))?;
+            return Ok(answer["warning"].as_str().map(str::to_owned));
         }
         if is_reports(&text) {
             let observations = json::parse(&name, &text).map_err(|found| found.to_string())?;
             let mut store = Store::open_at(&self.location()?).map_err(self.failed())?;
-            return store.put_observations(&[observations], wall_clock()).map(|_| ()).map_err(self.failed());
+            return store.put_observations(&[observations], wall_clock()).map(|_| None).map_err(self.failed());
         }
         let found = imported(&name, &text).map_err(|why| failed(&why))?;
         let mut store = Store::open_at(&self.location()?).map_err(self.failed())?;
-        store.add(found.start, wall_clock(), &found.submodel, &found.merge).map_err(self.failed())
+        found.add_to(&mut store, wall_clock()).map_err(self.failed())
     }
 }

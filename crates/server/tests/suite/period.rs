@@ -56,8 +56,16 @@ fn intervals_are_listed_exported_imported_and_deleted() {
     let saved = folder.path().join("whole.json");
     fs::write(&saved, &whole).unwrap();
     let other = folder.path().join("other.db");
-    text(&period(&other, &["import", saved.to_str().unwrap()]));
+    let import = || {
+        let output = period(&other, &["import", saved.to_str().unwrap()]);
+        assert!(output.status.success());
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    assert_eq!(import(), "");
     assert_eq!(text(&period(&other, &["export"])), whole);
+    // The same once more counts twice, which is told.
+    let told = import();
+    assert!(told.contains("whole.json: the store seems to hold operations of it already, such as run `"), "{told}");
     assert!(text(&period(&path, &["delete", "--to", "1700000020"])).starts_with("deleted 2"));
     assert_eq!(text(&period(&path, &["list"])).lines().count(), 2);
 }
