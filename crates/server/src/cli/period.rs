@@ -9,6 +9,8 @@ use std::str::FromStr;
 
 use clap::{Args, Subcommand};
 use dyelog::diagnostic::quantity::counted;
+use dyelog_server::metered::SAMPLING_TOLD_BY;
+use dyelog_server::recorded::Recorded;
 use serde_json::Value;
 
 use super::place::{Ends, Place};
@@ -153,6 +155,7 @@ pub fn run(arguments: &Arguments) -> Outcome {
         Question::Exemplars(which) => print(exemplars(&which.place, which.ends())?),
         Question::Explain(asked) => {
             let ends = asked.ends()?;
+            asked.tell_change(written(&ends))?;
             commands::run("explain", &[exemplars(&asked.which.place, written(&ends))?], "", &asked.arguments)
         }
         Question::Import { place, files } => {
@@ -167,15 +170,15 @@ pub fn run(arguments: &Arguments) -> Outcome {
         Question::Observed(OfSystem { which, config, json }) => {
             print(which.place.observed(which.ends(), config.as_deref(), *json)?)
         }
-        Question::Model(asked) => asked.run_metered("model", false),
-        Question::Solve(asked) => asked.run_metered("solve", true),
-        Question::Whatif(asked) => asked.run_metered("whatif", true),
-        Question::Validate(asked) => asked.run("validate"),
-        Question::Report(asked) => asked.run_metered("report", true),
+        Question::Model(asked) => asked.run_metered("model"),
+        Question::Solve(asked) => asked.run_metered("solve"),
+        Question::Whatif(asked) => asked.run_metered("whatif"),
+        Question::Validate(asked) => commands::validate(&asked.recorded()?, &asked.arguments),
+        Question::Report(asked) => asked.run_metered("report"),
         Question::Diff { asked, other_from, other_to } => {
-            let own = asked.submodel()?;
-            let other = asked.which.place.submodel([other_from.as_deref(), other_to.as_deref()])?;
-            commands::run("diff", &[own, other.ok_or(NOTHING)?], "", &asked.arguments)
+            let other = asked.which.place.recorded([other_from.as_deref(), other_to.as_deref()])?.ok_or(NOTHING)?;
+            asked.tell_sampling(&other);
+            commands::diff([&asked.recorded()?, &other], &asked.arguments)
         }
     }
 }
@@ -217,13 +220,12 @@ fn exemplars(place: &Place, ends: Ends<'_>) -> Result<Vec<u8>, String> {
 }
 
 impl Asked {
-    fn run(&self, command: &str) -> Outcome {
-        commands::run(command, &[self.submodel()?], "", &self.arguments)
-    }
-
-    fn submodel(&self) -> Result<String, String> {
+    /// What the period recorded; warns of rates that are lower bounds.
+    fn recorded(&self) -> Result<Recorded, String> {
         let ends = self.ends()?;
-        Ok(self.which.place.submodel(written(&ends))?.ok_or(NOTHING)?)
+        let recorded = self.which.place.recorded(written(&ends))?.ok_or(NOTHING)?;
+        self.tell_sampling(&recorded);
+        Ok(recorded)
     }
 
     /// The ends of the part that is meant.
@@ -241,14 +243,33 @@ impl Asked {
         Ok(["from", "to"].map(|end| part[end].as_str().map(str::to_owned)))
     }
 
-    /// The same of a command that takes utilisation: with what metrics tell of the period.
-    fn run_metered(&self, command: &str, needs_rates: bool) -> Outcome {
-        let ends = self.ends()?;
-        let recorded = self.which.place.recorded(written(&ends))?.ok_or(NOTHING)?;
+    /// Runs a command that takes utilisation with what metrics tell of the period.
+    fn run_metered(&self, command: &str) -> Outcome {
+        let recorded = self.recorded()?;
+        commands::run(command, &[recorded.submodel], &recorded.utilisation, &self.arguments)
+    }
+
+    /// Warns of a change within the period, of which the model is the mean of before and after.
+    fn tell_change(&self, ends: Ends<'_>) -> Result<(), String> {
+        let found = self.which.place.parts(ends, None)?.unwrap_or_default();
+        let changes = found["traces"]["changes"].as_array().map(Vec::as_slice).unwrap_or_default();
+        if changes.is_empty() {
+            return Ok(());
+        }
+        eprintln!("warning: the period has {} parts, and its model is of their mean", changes.len() + 1);
+        for change in changes {
+            let what = change["what"].as_array().into_iter().flatten().filter_map(Value::as_str);
+            eprintln!("  at {}: {}", change["at"].as_str().unwrap_or_default(), what.collect::<Vec<_>>().join("; "));
+        }
+        eprintln!("  hint: `period parts` lists the parts, and `--part` takes one of them");
+        Ok(())
+    }
+
+    /// Warns of rates that are lower bounds.
+    fn tell_sampling(&self, recorded: &Recorded) {
         let is_told = self.arguments.iter().any(|word| word.to_string_lossy().starts_with("--sampling"));
-        match recorded.unknown {
-            Some(why) if needs_rates && !is_told => Err(why),
-            _ => commands::run(command, &[recorded.submodel], &recorded.utilisation, &self.arguments),
+        if let Some(why) = recorded.unknown.as_ref().filter(|_| !is_told) {
+            eprintln!("warning: {why}\n  hint: {SAMPLING_TOLD_BY}");
         }
     }
 }

@@ -5,7 +5,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use dyelog::lqn::saved;
 use dyelog_observe::json;
 use dyelog_server::client::{Asking, Client};
 use dyelog_server::config::Config;
@@ -117,19 +116,7 @@ impl Place {
         }
     }
 
-    /// The saved sub-model of a period; `None` where nothing was recorded.
-    pub fn submodel(&self, ends: Ends<'_>) -> Result<Option<String>, String> {
-        match self.server()? {
-            Some(client) => self.ask(&client, &Method::GET, "/v1/period", ends, "").map(Some),
-            None => {
-                let period = period(ends)?;
-                let found = self.open()?.period(period.from, period.to).map_err(self.failed())?;
-                Ok(found.map(|(submodel, merge)| saved::write(&submodel, &merge)))
-            }
-        }
-    }
-
-    /// The same with what metrics tell.
+    /// The saved sub-model of a period and what metrics tell of it; `None` where nothing was recorded.
     pub fn recorded(&self, ends: Ends<'_>) -> Result<Option<Recorded>, String> {
         match self.server()? {
             Some(client) => {
