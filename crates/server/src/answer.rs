@@ -67,9 +67,7 @@ impl Answer {
 
     /// The model, in the text language of the LQN tool suite, after comments with what there is to say about it.
     pub fn lqn(&self) -> String {
-        let told = Renderer { color: false }.render_all(&self.findings, &Sources::default());
-        let comments: String = told.lines().filter(|line| !line.is_empty()).map(|line| format!("# {line}\n")).collect();
-        comments + &Language::Lqn.write(&self.source.model)
+        comments(&self.findings) + &Language::Lqn.write(&self.source.model)
     }
 
     /// The solution, which is found once.
@@ -150,10 +148,19 @@ impl Answer {
         held.collect()
     }
 
-    /// By what the model of another period differs from this one.
+    /// By what the model of another period differs from this one, after comments with what there is to know about the periods.
     pub fn difference(&self, other: &Self) -> String {
+        let told = |name: &str, own: &Self| {
+            let doubts = own
+                .findings
+                .iter()
+                .filter(|own| own.severity == Severity::Warning && [NOT_STEADY, LOAD_CHOSEN].contains(&own.code));
+            let doubts: Vec<Diagnostic> = doubts.cloned().collect();
+            if doubts.is_empty() { String::new() } else { format!("# of the {name} period:\n{}", comments(&doubts)) }
+        };
         let (before, after) = (comparison::model(&self.source.model), comparison::model(&other.source.model));
-        report::comparison::text(&comparison::compare(&before, &after, TOLERANCE), Look::PLAIN)
+        let differences = report::comparison::text(&comparison::compare(&before, &after, TOLERANCE), Look::PLAIN);
+        told("first", self) + &told("other", other) + &differences
     }
 
     /// The busiest processors, by name, with how many of their servers are busy and how many they have; the busiest first.
@@ -203,6 +210,12 @@ impl Answer {
             pictures: &[],
         }))
     }
+}
+
+/// Findings as comments of a model.
+pub(crate) fn comments(findings: &[Diagnostic]) -> String {
+    let told = Renderer { color: false }.render_all(findings, &Sources::default());
+    told.lines().filter(|line| !line.is_empty()).map(|line| format!("# {line}\n")).collect()
 }
 
 /// What findings say, in one line.
