@@ -33,7 +33,8 @@ pub struct Place {
     /// The file that keeps the sub-models, its database (`postgresql://USER@HOST/DATABASE`), or the URL of a server: http://127.0.0.1:4318
     #[arg(long, value_name = "FILE|URL", default_value = "dyelog.db")]
     store: String,
-    /// A PEM file of certificates that are trusted in place of the usual authorities, where the store is at an https:// URL
+    /// A PEM file of certificates that are trusted in place of the usual authorities, where the store is at an https:// URL: of
+    /// authorities, or the server's own, made with `basicConstraints=critical,CA:FALSE`
     #[arg(long, value_name = "FILE")]
     trust: Option<PathBuf>,
 }

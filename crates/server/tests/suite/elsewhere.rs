@@ -122,6 +122,11 @@ fn connections_are_encrypted() {
     let mut answer = Vec::new();
     let _ = plain.read_to_end(&mut answer);
     assert!(!answer.starts_with(b"HTTP"), "{answer:?}");
+    // A certificate as openssl makes it unless told otherwise is one of an authority.
+    let other = fixture("authority.pem");
+    let authority = Program::start(&folder.path().join("other.db"), &["--tls-certificate", &other, "--tls-key", &key]);
+    let why = refused(&period(&format!("https://{}", authority.address), "", "list", &["--trust", &other]));
+    assert!(why.contains("is one of an authority") && why.contains("basicConstraints=critical,CA:FALSE"), "{why}");
     let silent = TcpStream::connect(program.address).unwrap();
     assert_eq!(text(&period(&url, "", "list", &trust)).lines().count(), 1);
     drop(silent);
