@@ -215,7 +215,8 @@ impl Answer {
 /// Findings as comments of a model.
 pub(crate) fn comments(findings: &[Diagnostic]) -> String {
     let told = Renderer { color: false }.render_all(findings, &Sources::default());
-    told.lines().filter(|line| !line.is_empty()).map(|line| format!("# {line}\n")).collect()
+    let lines: Vec<String> = told.lines().filter(|line| !line.is_empty()).map(|line| format!("# {line}\n")).collect();
+    lines.concat()
 }
 
 /// What findings say, in one line.

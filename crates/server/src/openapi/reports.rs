@@ -15,7 +15,7 @@ pub(super) fn observations() -> Value {
 }
 
 /// An object of which only some members must be there, and that has no others.
-fn closed(properties: Value, required: &[&str]) -> Value {
+fn closed(properties: &Value, required: &[&str]) -> Value {
     json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
 }
 
@@ -62,7 +62,7 @@ pub(super) fn observation() -> Value {
         "lost": said(count(), "How many operations were not counted."),
     });
     said(
-        closed(properties, &["application", "host", "program", "process", "from", "to"]),
+        closed(&properties, &["application", "host", "program", "process", "from", "to"]),
         "What one process did in an interval.",
     )
 }
@@ -79,7 +79,7 @@ pub(super) fn resources() -> Value {
         "received_bytes": bytes(),
         "sent_bytes": bytes(),
     });
-    closed(properties, &[])
+    closed(&properties, &[])
 }
 
 /// What inputs and outputs have in common: the operation, and times from its begin to its end.
@@ -98,7 +98,7 @@ fn timed(mut others: Value, required: &[&str]) -> Value {
     });
     let all = own.as_object().cloned().unwrap_or_default();
     others.as_object_mut().expect("it is an object").extend(all);
-    closed(others, &[&["interface", "operation", "count", "femtoseconds", "squares"], required].concat())
+    closed(&others, &[&["interface", "operation", "count", "femtoseconds", "squares"], required].concat())
 }
 
 /// An exported operation.

@@ -111,7 +111,7 @@ fn large_bodies_of_many_at_a_time_take_no_more_memory_than_they_may() {
         for _ in 0..8 {
             // Those that find no room are to try again.
             scope.spawn(|| {
-                (0..4).for_each(|_| assert!([200, 503].contains(&Program::put_to(address, &body).unwrap().status)))
+                (0..4).for_each(|_| assert!([200, 503].contains(&Program::put_to(address, &body).unwrap().status)));
             });
         }
     });
