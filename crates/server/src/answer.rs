@@ -2,11 +2,11 @@
 
 use std::cell::OnceCell;
 
-use dyelog::diagnostic::{Diagnostic, Diagnostics, Renderer, Severity, Sources};
+use dyelog::diagnostic::{Diagnostic, Diagnostics, Place, Renderer, Severity, Sources};
 use dyelog::lqn::results::Results;
 use dyelog::lqn::submodel::SubModel;
 use dyelog::lqn::{Language, Model};
-use dyelog::model::codes::NOT_STEADY;
+use dyelog::model::codes::{LOAD_CHOSEN, NOT_STEADY};
 use dyelog::model::utilisation::Metrics;
 use dyelog::pipeline::{Solution, Source, model_of};
 use dyelog::report;
@@ -19,7 +19,7 @@ use dyelog::study::comparison::{self, Tolerance};
 use dyelog::study::outlook::{Outlook, outlook};
 use dyelog::study::scenario::ScenarioResult;
 
-use crate::metered::{Metered, unknown_sampling};
+use crate::metered::{Metered, SAMPLING_TOLD_BY, unknown_sampling};
 
 /// Numbers of two periods that are closer count as one.
 const TOLERANCE: Tolerance = Tolerance { relative: 0.01, absolute: 0.0 };
@@ -42,8 +42,6 @@ pub struct Answer {
     source: Source,
     /// What there is to say about how the model was made.
     findings: Vec<Diagnostic>,
-    /// Why rates are not known.
-    unknown: Option<String>,
     solution: OnceCell<Result<Solution, String>>,
 }
 
@@ -54,11 +52,12 @@ impl Answer {
     /// What keeps it from being made.
     pub fn of(mut submodel: SubModel, merge: &str, metered: &Metered) -> Result<Self, String> {
         let utilisation = metered.apply(&mut submodel);
-        let unknown = unknown_sampling(&submodel);
+        let bound = unknown_sampling(&submodel)
+            .map(|why| Diagnostic::warning(LOAD_CHOSEN, Place::Nowhere, why).with_hint(SAMPLING_TOLD_BY));
         let utilisation = Metrics { series: utilisation, ..Metrics::default() };
-        let mut findings = Vec::new();
+        let mut findings: Vec<Diagnostic> = bound.into_iter().collect();
         let source = model_of(submodel, merge, &utilisation, &mut findings).map_err(words)?;
-        Ok(Self { source, findings, unknown, solution: OnceCell::new() })
+        Ok(Self { source, findings, solution: OnceCell::new() })
     }
 
     /// Tells of a change within the period, too.
@@ -68,9 +67,7 @@ impl Answer {
 
     /// The model, in the text language of the LQN tool suite, after comments with what there is to say about it.
     pub fn lqn(&self) -> String {
-        let told = Renderer { color: false }.render_all(&self.findings, &Sources::default());
-        let comments: String = told.lines().filter(|line| !line.is_empty()).map(|line| format!("# {line}\n")).collect();
-        comments + &Language::Lqn.write(&self.source.model)
+        comments(&self.findings) + &Language::Lqn.write(&self.source.model)
     }
 
     /// The solution, which is found once.
@@ -79,9 +76,6 @@ impl Answer {
     }
 
     fn solve(&self) -> Result<Solution, String> {
-        if let Some(why) = &self.unknown {
-            return Err(why.clone());
-        }
         let solver = |model: &Model| Ok(solve(model, &SolveOptions::default(), None, &mut ())?.results);
         self.source.solve(solver).map_err(words)
     }
@@ -128,6 +122,12 @@ impl Answer {
         changes.map(told).collect()
     }
 
+    /// That rates are lower bounds, where they are: it is not known how traces were sampled.
+    pub fn bound(&self) -> Option<String> {
+        let warned = |own: &&Diagnostic| own.code == LOAD_CHOSEN && own.severity == Severity::Warning;
+        self.findings.iter().find(warned).map(|own| own.message.clone())
+    }
+
     /// Measured against predicted responses, by scenario.
     ///
     /// # Errors
@@ -148,10 +148,19 @@ impl Answer {
         held.collect()
     }
 
-    /// By what the model of another period differs from this one.
+    /// By what the model of another period differs from this one, after comments with what there is to know about the periods.
     pub fn difference(&self, other: &Self) -> String {
+        let told = |name: &str, own: &Self| {
+            let doubts = own
+                .findings
+                .iter()
+                .filter(|own| own.severity == Severity::Warning && [NOT_STEADY, LOAD_CHOSEN].contains(&own.code));
+            let doubts: Vec<Diagnostic> = doubts.cloned().collect();
+            if doubts.is_empty() { String::new() } else { format!("# of the {name} period:\n{}", comments(&doubts)) }
+        };
         let (before, after) = (comparison::model(&self.source.model), comparison::model(&other.source.model));
-        report::comparison::text(&comparison::compare(&before, &after, TOLERANCE), Look::PLAIN)
+        let differences = report::comparison::text(&comparison::compare(&before, &after, TOLERANCE), Look::PLAIN);
+        told("first", self) + &told("other", other) + &differences
     }
 
     /// The busiest processors, by name, with how many of their servers are busy and how many they have; the busiest first.
@@ -201,6 +210,13 @@ impl Answer {
             pictures: &[],
         }))
     }
+}
+
+/// Findings as comments of a model.
+pub(crate) fn comments(findings: &[Diagnostic]) -> String {
+    let told = Renderer { color: false }.render_all(findings, &Sources::default());
+    let lines: Vec<String> = told.lines().filter(|line| !line.is_empty()).map(|line| format!("# {line}\n")).collect();
+    lines.concat()
 }
 
 /// What findings say, in one line.

@@ -140,7 +140,8 @@ impl Batch {
 #[derive(Debug)]
 pub struct Assembler {
     gathering: Gathering,
-    open: HashMap<u128, Open>,
+    /// Each in a place of its own: a table of them all would take three times as much while it grows.
+    open: HashMap<u128, Box<Open>>,
     /// When to look at which trace.
     due: BinaryHeap<Reverse<(Nanos, u128)>>,
     /// By when their first span came.
@@ -221,7 +222,7 @@ impl Assembler {
             due.push(Reverse((now.saturating_add(grace), span.trace)));
             oldest.insert((now, span.trace));
             added += TRACE_OVERHEAD;
-            Open {
+            Box::new(Open {
                 first_seen: now,
                 last_seen: now,
                 journalled: place,
@@ -232,7 +233,7 @@ impl Assembler {
                 parts: Vec::new(),
                 bytes: 0,
                 parked: false,
-            }
+            })
         });
         open.last_seen = now;
         if std::mem::take(&mut open.parked) {
@@ -342,7 +343,7 @@ impl Assembler {
         self.bytes -= open.bytes;
         self.ready_spans += count;
         self.ready_bytes += open.bytes;
-        self.ready.entry(start).or_default().take_in(open);
+        self.ready.entry(start).or_default().take_in(*open);
     }
 }
 

@@ -124,9 +124,23 @@ impl Client {
 fn words(error: &Error) -> String {
     match error {
         Error::Timeout(_) => "it does not answer in time".to_owned(),
-        Error::Io(error) => error.to_string(),
-        other => other.to_string(),
+        Error::Io(error) => told(error.to_string()),
+        other => told(other.to_string()),
     }
+}
+
+/// What rustls calls a certificate that stands for an authority. Its own type for it is not that of a dependency here.
+const OF_AUTHORITY: &str = "CaUsedAsEndEntity";
+
+/// With what to do about a certificate as `openssl req -x509` makes it, unless told otherwise.
+fn told(words: String) -> String {
+    if !words.contains(OF_AUTHORITY) {
+        return words;
+    }
+    "the server's certificate is one of an authority, and not one of a server
+  hint: `openssl req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out certificate.pem -days 365 -subj /CN=HOST \
+     -addext subjectAltName=DNS:HOST -addext basicConstraints=critical,CA:FALSE` makes one of a server"
+        .to_owned()
 }
 
 /// A URL in its parts, and whether its host is this machine.

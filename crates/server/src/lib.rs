@@ -33,6 +33,7 @@
 pub mod access;
 pub mod answer;
 pub mod assemble;
+mod buffer;
 pub mod client;
 pub mod config;
 pub mod counts;

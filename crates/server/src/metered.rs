@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dyelog::lqn::submodel::{Interaction, SubModel};
+use dyelog::lqn::submodel::{Interaction, ScenarioTotal, SubModel};
 use dyelog::model::utilisation::{Series, Unit, fitting};
 
 use crate::meter::{Counted, SeriesKey};
@@ -45,7 +45,7 @@ impl Metered {
     }
 
     fn weigh(&self, submodel: &mut SubModel) {
-        let unknown = |total: &dyelog::lqn::submodel::ScenarioTotal| {
+        let unknown = |total: &ScenarioTotal| {
             total.sampled.operations < total.operations
                 && total.ids.probability().is_none_or(|_| total.sampled.operations > 0)
         };
@@ -108,18 +108,34 @@ fn at(totals: &[(u64, f64)], time: f64) -> Option<f64> {
     Some(begin + (end - begin) * (time - from as f64) / ((to - from).max(1) as f64))
 }
 
-/// The reason why rates are not known, where that is so: traces were sampled, and it is not known how.
+/// How many scenarios are named.
+const NAMED: usize = 5;
+
+/// That rates are not known, where that is so: traces were sampled, and it is not known how.
 pub fn unknown_sampling(submodel: &SubModel) -> Option<String> {
     // Few identifiers tell nothing, and show nothing either.
-    let unknown = |total: &&dyelog::lqn::submodel::ScenarioTotal| {
+    let unknown = |total: &ScenarioTotal| {
         total.ids.count >= dyelog::lqn::kept_ids::ENOUGH
             && total.sampled.operations == 0
             && total.ids.probability().is_none()
     };
-    let (name, _) = submodel.scenarios.iter().find(|(_, total)| unknown(total))?;
+    let found = submodel.scenarios.iter().filter(|(_, total)| unknown(total));
+    let mut names: Vec<String> = found.map(|(name, _)| format!("`{}`", submodel.names.text(*name))).collect();
+    if names.is_empty() {
+        return None;
+    }
+    let (their, rates) = if names.len() == 1 { ("its", "rate") } else { ("their", "rates") };
+    if names.len() > NAMED {
+        let others = names.len() - NAMED;
+        names.truncate(NAMED);
+        names.push(format!("{others} more"));
+    }
     Some(format!(
-        "the sampling of the traces of `{}` is not known, so that its rate is not known either: send `http.server.request.duration` \
-         or `rpc.server.call.duration` of a service, or start the server with `--sampling`",
-        submodel.names.text(*name)
+        "the sampling of the traces of {} is not known: {their} {rates} and all utilisations are lower bounds",
+        names.join(", ")
     ))
 }
+
+/// What would tell how traces were sampled.
+pub const SAMPLING_TOLD_BY: &str = "send `http.server.request.duration` or `rpc.server.call.duration` of a service, or start the server with `--sampling`; \
+     `period … -- --sampling P` tells it by hand";

@@ -2,22 +2,18 @@
 
 use dyelog::lqn::Language;
 use dyelog::solve::{SolveOptions, solve};
-use dyelog_observe::change::{changes, parts as split};
+use dyelog_observe::change::{Change, changes, parts as split};
 use dyelog_observe::model::{Options, PeriodModel, build};
 use dyelog_observe::period::Period as Observed;
 use dyelog_observe::system::System;
 use serde_json::{Value, json};
 
-use crate::answer::words;
+use crate::answer::{comments, words};
 use crate::period::{Period, written};
 use crate::store::{Store, StoreError, Which};
 
-/// The parts of a period in which observers reported, between moments at which a demand changes or a process appears or leaves; `None` where
-/// nothing was observed.
-///
-/// # Errors
-/// When the store cannot be read, or has more than can be read at once.
-pub fn parts(store: &Store, period: Period, system: &System) -> Result<Option<Value>, StoreError> {
+/// What was observed in a period, and what changes within it; `None` where nothing was.
+fn watched(store: &Store, period: Period, system: &System) -> Result<Option<(Observed, Vec<Change>)>, StoreError> {
     let signed = |time: u64| i64::try_from(time).unwrap_or(i64::MAX);
     let (from, to) = (signed(period.from), signed(period.to));
     let observations = store.observations(&Which::default(), from, to)?;
@@ -25,11 +21,27 @@ pub fn parts(store: &Store, period: Period, system: &System) -> Result<Option<Va
         return Ok(None);
     }
     let observed = Observed::of(&observations, from, to);
-    let cores = |host: &str| f64::from(system.cores(host).unwrap_or(1));
-    let found = changes(&observed, &cores);
-    let date = |time: i64| written(u64::try_from(time).unwrap_or(0));
-    let change =
-        |own: &dyelog_observe::change::Change| json!({ "at": date(own.at), "what": [own.finding(&observed).message] });
+    let found = changes(&observed, &|host: &str| f64::from(system.cores(host).unwrap_or(1)));
+    Ok(Some((observed, found)))
+}
+
+fn date(time: i64) -> String {
+    written(u64::try_from(time).unwrap_or(0))
+}
+
+/// A change in words, with its time.
+pub fn told(change: &Change, of: &Observed) -> String {
+    format!("at {}: {}", date(change.at), change.finding(of).message)
+}
+
+/// The parts of a period in which observers reported, between moments at which a demand changes or a process appears or leaves; `None` where
+/// nothing was observed.
+///
+/// # Errors
+/// When the store cannot be read, or has more than can be read at once.
+pub fn parts(store: &Store, period: Period, system: &System) -> Result<Option<Value>, StoreError> {
+    let Some((observed, found)) = watched(store, period, system)? else { return Ok(None) };
+    let change = |own: &Change| json!({ "at": date(own.at), "what": [own.finding(&observed).message] });
     let part = |own: &Observed| {
         json!({
             "from": date(own.from),
@@ -42,6 +54,30 @@ pub fn parts(store: &Store, period: Period, system: &System) -> Result<Option<Va
         "parts": split(&observed, &found).iter().map(part).collect::<Vec<_>>(),
         "changes": found.iter().map(change).collect::<Vec<_>>(),
     })))
+}
+
+/// What observers reported, for people.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Seen {
+    /// By process: what it is called and where it runs, busy processors, and operations per second.
+    pub processes: Vec<(String, String, f64, f64)>,
+    /// What changes, and when.
+    pub changes: Vec<String>,
+}
+
+/// What observers reported of a period; `None` where that is nothing.
+///
+/// # Errors
+/// When the store cannot be read, or has more than can be read at once.
+pub fn look(store: &Store, period: Period, system: &System) -> Result<Option<Seen>, StoreError> {
+    let Some((observed, found)) = watched(store, period, system)? else { return Ok(None) };
+    let processes = observed.processes.iter().map(|own| {
+        let (process, figures) = (&own.total.process, own.aggregate());
+        let rate = figures.inputs.iter().map(|input| input.rate.value).sum();
+        (format!("{} ({})", process.program, process.id), process.host.to_string(), figures.cpu.value, rate)
+    });
+    let changes = found.iter().map(|own| told(own, &observed)).collect();
+    Ok(Some(Seen { processes: processes.collect(), changes }))
 }
 
 /// What was made of a period, or why nothing was.
@@ -61,9 +97,9 @@ pub fn model(store: &Store, period: Period, system: &System) -> Result<Option<Ma
     Ok(Some(build(&Observed::of(&observations, from, to), system, &Options::default()).map_err(words)))
 }
 
-/// The model in the text language of the LQN tool suite.
+/// The model in the text language of the LQN tool suite, after comments with what there is to say about it.
 pub fn text(made: &PeriodModel) -> String {
-    Language::Lqn.write(&made.model)
+    comments(&made.findings) + &Language::Lqn.write(&made.model)
 }
 
 /// Measured against predicted figures, the sources of the model's numbers, and what there is to say.

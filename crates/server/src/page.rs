@@ -3,6 +3,7 @@
 use dyelog::report::markup::Markup;
 
 use crate::answer::Held;
+use crate::observed::Seen;
 use crate::offenders::MOST;
 use crate::service::Status;
 use crate::split::Compared;
@@ -43,6 +44,8 @@ pub struct Page<'p> {
     pub held: &'p Compared,
     /// The same of whole hours, the last one first.
     pub hours: &'p [Hour],
+    /// What observers reported of the last while.
+    pub observed: Option<&'p Seen>,
 }
 
 const STYLE: &str = "body{font:1rem/1.5 system-ui,sans-serif;max-width:52rem;margin:2rem auto;padding:0 1rem;color-scheme:light dark}\
@@ -89,6 +92,12 @@ pub fn page(page: &Page<'_>) -> String {
     agreement(&all, &mut html);
     for (name, held) in all {
         changes(name, held, &mut html);
+        for bound in &held.bounds {
+            html.open("p", &[("class", "fault")]).text("Of ").text(name).text(": ").name(bound).close();
+        }
+    }
+    if let Some(seen) = page.observed {
+        observed(seen, &mut html);
     }
     html.element("h2", &[], "Periods");
     forms(&mut html);
@@ -210,6 +219,33 @@ fn changes(name: &str, compared: &Compared, html: &mut Markup) {
     html.close().close();
 }
 
+/// What observers reported lately.
+fn observed(seen: &Seen, html: &mut Markup) {
+    html.open("h2", &[]).text("Observed in ").text(LATELY).close();
+    html.open("table", &[]).open("tr", &[]).element("th", &[], "Process").element("th", &[], "Node");
+    html.element("th", &[("class", "n")], "busy processors").element("th", &[("class", "n")], "operations per second");
+    html.close();
+    for (process, node, busy, rate) in seen.processes.iter().take(SHOWN) {
+        html.open("tr", &[]).open("td", &[]).name(process).close().open("td", &[]).name(node).close();
+        html.element("td", &[("class", "n")], &format!("{busy:.3}"));
+        html.element("td", &[("class", "n")], &format!("{rate:.2}")).close();
+    }
+    html.close();
+    if seen.processes.len() > SHOWN {
+        html.element("p", &[], &format!("and {} more", seen.processes.len() - SHOWN));
+    }
+    if !seen.changes.is_empty() {
+        html.open("div", &[("class", "fault")]).element("p", &[], "Not steady: a model of all of it is of the mean.");
+        html.open("ul", &[]);
+        for change in &seen.changes {
+            html.open("li", &[]).name(change).close();
+        }
+        html.close().close();
+    }
+    html.open("p", &[]).element("a", &[("href", "/v1/observed/model?from=-5m")], "model").text(" ");
+    html.element("a", &[("href", "/v1/observed/validation?from=-5m")], "measured against predicted").close();
+}
+
 /// Any period, and any two.
 fn forms(html: &mut Markup) {
     let field = |html: &mut Markup, name: &str, words: &str, value: &str| {
@@ -233,6 +269,7 @@ fn forms(html: &mut Markup) {
 mod tests {
     use super::{Now, Page, page};
     use crate::answer::Held;
+    use crate::observed::Seen;
     use crate::service::Status;
     use crate::split::Compared;
 
@@ -243,20 +280,25 @@ mod tests {
     }
 
     fn shown(now: Now<'_>, held: &Compared, status: &Status) -> String {
-        page(&Page { status, fault: Some(HOSTILE), intervals: &[], now, held, hours: &[(String::new(), held.clone())] })
+        let changes = vec![format!("at 2023-11-14T22:19:20Z: `{HOSTILE}` appears")];
+        let seen = Seen { processes: vec![(HOSTILE.to_owned(), HOSTILE.to_owned(), 0.5, 2.0)], changes };
+        let hours = [(String::new(), held.clone())];
+        page(&Page { status, fault: Some(HOSTILE), intervals: &[], now, held, hours: &hours, observed: Some(&seen) })
     }
 
     #[test]
     fn names_are_escaped_wherever_they_stand() {
         let changes = vec![format!("the work of `{HOSTILE}` goes from 1 ms to 2 ms")];
         let parts = vec![(String::new(), Ok(held(HOSTILE))), (String::new(), Err(HOSTILE.to_owned()))];
-        let held = Compared { parts, changes, left_out: 0 };
+        let bounds = vec![format!("the sampling of the traces of `{HOSTILE}` is not known")];
+        let held = Compared { parts, changes, bounds, left_out: 0 };
         let mut status = Status::default();
         status.offending.insert(HOSTILE.to_owned(), (1, HOSTILE.to_owned()));
         let busiest = [(HOSTILE.to_owned(), 0.5, 1.0)];
         let text = shown(Now::Solved { busiest: &busiest, picture: "<svg></svg>" }, &held, &status);
-        // Of the fault, the service and its operation, the processor, and, now and in an hour, a scenario, what cannot be solved, and a change.
-        assert_eq!((text.matches("<script").count(), text.matches("&lt;script&gt;").count()), (0, 10), "{text}");
+        // Of the fault, the service and its operation, the processor, and, now and in an hour, a scenario, what cannot be solved, a change, and a bound; and
+        // of a process that is observed, its node, and that it appears.
+        assert_eq!((text.matches("<script").count(), text.matches("&lt;script&gt;").count()), (0, 15), "{text}");
         let text = shown(Now::Unsolved(HOSTILE), &Compared::default(), &Status::default());
         assert!(!text.contains("<script"), "{text}");
     }
@@ -265,13 +307,14 @@ mod tests {
     fn a_period_with_a_change_in_it_says_so() {
         let steady = Compared { parts: vec![(String::new(), Ok(held("browse")))], ..Compared::default() };
         let text = shown(Now::Nothing, &steady, &Status::default());
-        assert!(!text.contains("Not steady"), "{text}");
+        assert!(!text.contains("Not steady: the last"), "{text}");
         let changes = vec!["at 2023-11-14T22:19:20Z the work of `find` goes from 5.98 ms to 12.2 ms".to_owned()];
         let mixed = Compared { changes: changes.clone(), ..steady };
         let text = shown(Now::Nothing, &mixed, &Status::default());
         assert!(text.contains("Not steady: the last 5 minutes. The model is of the mean"), "{text}");
         let parts = ["22:13 to 22:19", "22:20 to 22:26"].map(|name| (name.to_owned(), Ok(held("browse")))).to_vec();
-        let text = shown(Now::Nothing, &Compared { parts, changes, left_out: 2 }, &Status::default());
+        let text =
+            shown(Now::Nothing, &Compared { parts, changes, left_out: 2, ..Compared::default() }, &Status::default());
         for words in [
             "Busiest in the last 5 minutes, 22:20 to 22:26",
             "<td>22:13 to 22:19</td>",

@@ -1,11 +1,13 @@
 //! Periods: how people write them, and what is said of them.
 
+use std::collections::BTreeSet;
+
 use dyelog::lqn::saved;
-use dyelog::lqn::submodel::{EntryMerge, SubModel};
+use dyelog::lqn::submodel::{EntryMerge, SubModel, Witness};
 use dyelog::trace::spans::time::from_rfc3339;
 use serde_json::{Value, json};
 
-use crate::store::{Interval, LEVELS};
+use crate::store::{Interval, LEVELS, Store, StoreError};
 
 /// A period, nanoseconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,6 +100,33 @@ pub struct Imported {
     pub merge: String,
     /// When its first operation started, nanoseconds since 1970.
     pub start: u64,
+}
+
+impl Imported {
+    /// Adds it to a store; gives what is to be warned of.
+    ///
+    /// # Errors
+    /// When the store cannot be read or written.
+    pub fn add_to(&self, store: &mut Store, now: u64) -> Result<Option<String>, StoreError> {
+        let warning = self.seen_in(store)?;
+        store.add(self.start, now, &self.submodel, &self.merge)?;
+        Ok(warning)
+    }
+
+    /// That a store has seen some of its operations, where it has.
+    fn seen_in(&self, store: &Store) -> Result<Option<String>, StoreError> {
+        let ends = self.submodel.scenarios.values().filter_map(|total| total.last_start);
+        let end = ends.max().and_then(|end| u64::try_from(end).ok()).unwrap_or(self.start);
+        let Some((there, _)) = store.period(self.start, end.saturating_add(1))? else { return Ok(None) };
+        let known: BTreeSet<&Witness> = there.entries().iter().flat_map(|entry| &entry.witnesses).collect();
+        let twice = self.submodel.entries().iter().flat_map(|entry| &entry.witnesses).find(|own| known.contains(own));
+        Ok(twice.map(|Witness { scenario, run, .. }| {
+            format!(
+                "the store seems to hold operations of it already, such as run `{run}` of `{scenario}`: they count twice
+  hint: `period delete` removes the intervals of a period"
+            )
+        }))
+    }
 }
 
 /// Whether a text has observations of observers, and no sub-model.

@@ -1,11 +1,12 @@
 //! Reports of observers, queued for the store: those that come together are one transaction.
 
+use std::io;
 use std::sync::Arc;
 
 use dyelog_observe::observation::Observation;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::service::{Turn, wall_clock};
+use crate::service::{Inbox, Pulse, Turn, wall_clock};
 use crate::store::Store;
 
 /// How many reports wait at most, and are stored together.
@@ -22,9 +23,13 @@ pub struct Puts(mpsc::Sender<Put>);
 
 impl Puts {
     /// Takes turns with others that write to a store. The second is what stores them, on a thread of its own.
-    pub fn to(store: Store, turn: Arc<Turn>) -> (Self, impl FnOnce() + Send + 'static) {
+    ///
+    /// # Errors
+    /// When the system has no timer.
+    pub fn to(store: Store, turn: Arc<Turn>, pulse: Arc<Pulse>) -> io::Result<(Self, impl FnOnce() + Send + 'static)> {
         let (sender, receiver) = mpsc::channel(GROUP);
-        (Self(sender), move || follow(store, receiver, &turn))
+        let receiver = Inbox::of(receiver)?;
+        Ok((Self(sender), move || follow(store, receiver, &turn, &pulse)))
     }
 
     /// Stores a report; says how many of its observations are new. They are on disk when this returns.
@@ -37,11 +42,11 @@ impl Puts {
 }
 
 /// Stores what comes, as much at a time as there is, until nothing more can come.
-fn follow(mut store: Store, mut receiver: mpsc::Receiver<Put>, turn: &Turn) {
-    while let Some(first) = receiver.blocking_recv() {
+fn follow(mut store: Store, mut receiver: Inbox<Put>, turn: &Turn, pulse: &Pulse) {
+    while let Some(first) = receiver.next(pulse) {
         let (mut groups, mut answers) = (vec![first.observations], vec![first.done]);
         while groups.len() < GROUP
-            && let Ok(next) = receiver.try_recv()
+            && let Some(next) = receiver.next_at_hand()
         {
             groups.push(next.observations);
             answers.push(next.done);

@@ -15,7 +15,7 @@ pub struct Recorded {
     pub submodel: String,
     /// Utilisation as Prometheus text; empty where no metrics tell it.
     pub utilisation: String,
-    /// Why rates are not known, where that is so.
+    /// That rates are lower bounds, where it is not known how traces were sampled.
     pub unknown: Option<String>,
 }
 

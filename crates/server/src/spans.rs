@@ -183,10 +183,17 @@ pub fn put_head(into: &mut Vec<u8>, number: u8, length: usize) {
 
 /// Spans of one resource as a part of a request.
 pub fn put_spans(request: &mut Vec<u8>, resource: &[u8], spans: &[u8]) {
-    let mut message = Vec::with_capacity(resource.len() + spans.len() + 16);
-    put_field(&mut message, 1, resource);
-    put_field(&mut message, 2, spans);
-    put_field(request, 1, &message);
+    // A message of its own would be a copy of all spans.
+    let length = [resource, spans].iter().map(|part| 1 + length_of(part.len()) + part.len()).sum();
+    put_head(request, 1, length);
+    put_field(request, 1, resource);
+    put_field(request, 2, spans);
+}
+
+/// How many bytes a number of variable length takes.
+fn length_of(number: usize) -> usize {
+    let bits = usize::BITS - number.leading_zeros();
+    bits.div_ceil(7).max(1) as usize
 }
 
 /// Appends a number of variable length.

@@ -17,6 +17,7 @@ pub struct Split {
     /// What each is called, which is nothing where it is all of the period; in the order of time.
     parts: Vec<(String, Result<Answer, String>)>,
     changes: Vec<String>,
+    bounds: Vec<String>,
     left_out: usize,
 }
 
@@ -27,6 +28,8 @@ pub struct Compared {
     pub parts: Vec<(String, Result<Vec<Held>, String>)>,
     /// What changes within the period, and when.
     pub changes: Vec<String>,
+    /// Which rates are lower bounds.
+    pub bounds: Vec<String>,
     /// Shorter parts that are not modelled.
     pub left_out: usize,
 }
@@ -49,7 +52,7 @@ impl Split {
         }
         let longest = longest(&parts);
         let left_out = parts.len() - longest.len();
-        let mut modelled = Vec::new();
+        let (mut modelled, mut bounds) = (Vec::new(), Vec::new());
         for Part { from, to, .. } in longest {
             let (name, own) = match parts.len() {
                 1 => (String::new(), period),
@@ -59,10 +62,11 @@ impl Split {
             let answer = Answer::of(submodel, &merge, &store.metered(own.from, own.to)?);
             if let Ok(answer) = &answer {
                 changes.extend(answer.changes());
+                bounds.extend(answer.bound().filter(|bound| !bounds.contains(bound)));
             }
             modelled.push((name, answer));
         }
-        Ok(Self { parts: modelled, changes, left_out })
+        Ok(Self { parts: modelled, changes, bounds, left_out })
     }
 
     /// The model of the last part; `None` where nothing was recorded.
@@ -74,7 +78,7 @@ impl Split {
     pub fn held(self) -> Compared {
         let held = |answer: Result<Answer, String>| answer.and_then(|own| own.agreement());
         let parts = self.parts.into_iter().map(|(name, answer)| (name, held(answer))).collect();
-        Compared { parts, changes: self.changes, left_out: self.left_out }
+        Compared { parts, changes: self.changes, bounds: self.bounds, left_out: self.left_out }
     }
 }
 

@@ -263,22 +263,26 @@ async fn answered_by(
     make: impl FnOnce(&mut Store, &Answer) -> Result<Result<String, String>, StoreError> + Send + 'static,
 ) -> Result<String, Failed> {
     let period = asked.period()?;
-    let made = ask(service, move |store| {
-        let Some((submodel, merge)) = store.period(period.from, period.to)? else { return Ok(None) };
-        let metered = store.metered(period.from, period.to)?;
-        match Answer::of(submodel, &merge, &metered) {
-            Ok(mut answer) => {
-                answer.tell(parts::Parts::of(store, period)?.and_then(|parts| parts.finding()));
-                Ok(Some(make(store, &answer)?))
-            }
-            Err(why) => Ok(Some(Err(why))),
-        }
+    let made = ask(service, move |store| match modelled(store, period)? {
+        None => Ok(None),
+        Some(Ok(answer)) => Ok(Some(make(store, &answer)?)),
+        Some(Err(why)) => Ok(Some(Err(why))),
     });
     match made.await? {
         None => Err(nothing()),
         Some(Err(why)) => Err(Failed(StatusCode::UNPROCESSABLE_ENTITY, why)),
         Some(Ok(text)) => Ok(text),
     }
+}
+
+/// The model of a period, which tells what changes within it; `None` where nothing was recorded.
+fn modelled(store: &Store, period: Period) -> Result<Option<Result<Answer, String>>, StoreError> {
+    let Some((submodel, merge)) = store.period(period.from, period.to)? else { return Ok(None) };
+    let mut made = Answer::of(submodel, &merge, &store.metered(period.from, period.to)?);
+    if let Ok(answer) = &mut made {
+        answer.tell(parts::Parts::of(store, period)?.and_then(|parts| parts.finding()));
+    }
+    Ok(Some(made))
 }
 
 fn nothing() -> Failed {
@@ -314,11 +318,9 @@ async fn difference(State(service): State<Arc<Service>>, Asking(asked): Asking<A
     let AskedTwo { from, to, other_from, other_to } = asked;
     let other = Asked { from: other_from, to: other_to }.period()?;
     let compare = move |store: &mut Store, answer: &Answer| -> Result<Result<String, String>, StoreError> {
-        let Some((submodel, merge)) = store.period(other.from, other.to)? else {
-            return Ok(Err("nothing was recorded in the other period".to_owned()));
-        };
-        let metered = store.metered(other.from, other.to)?;
-        Ok(Answer::of(submodel, &merge, &metered).map(|other| answer.difference(&other)))
+        let other =
+            modelled(store, other)?.unwrap_or_else(|| Err("nothing was recorded in the other period".to_owned()));
+        Ok(other.map(|other| answer.difference(&other)))
     };
     Ok(answered_by(&service, &Asked { from, to }, compare).await?.into_response())
 }
@@ -331,17 +333,25 @@ async fn front(State(service): State<Arc<Service>>) -> Result<Response, Failed> 
     let found = ask(&service, move |store| {
         let split = Split::of(store, lately)?;
         let look = split.last().map(|last| last.and_then(|own| Ok((own.busiest()?, own.picture()?))));
-        Ok((store.intervals(lately.from, lately.to)?, look, split.held(), hours(&asked, store, now)?))
+        let observed = observed::look(store, lately, asked.system())?;
+        Ok((store.intervals(lately.from, lately.to)?, look, split.held(), hours(&asked, store, now)?, observed))
     });
-    let (intervals, look, held, hours) = found.await?;
+    let (intervals, look, held, hours, observed) = found.await?;
     let (status, fault) = (service.status(), service.fault());
     let now = match &look {
         None => page::Now::Nothing,
         Some(Err(why)) => page::Now::Unsolved(why),
         Some(Ok((busiest, picture))) => page::Now::Solved { busiest, picture },
     };
-    let page =
-        page::Page { status: &status, fault: fault.as_deref(), intervals: &intervals, now, held: &held, hours: &hours };
+    let page = page::Page {
+        status: &status,
+        fault: fault.as_deref(),
+        intervals: &intervals,
+        now,
+        held: &held,
+        hours: &hours,
+        observed: observed.as_ref(),
+    };
     Ok(([("content-security-policy", page::POLICY)], Html(page::page(&page))).into_response())
 }
 
@@ -417,15 +427,17 @@ async fn import(State(desk): State<Desk>, request: Request) -> Result<Response, 
     if period::is_reports(&body) {
         let Stored { stored, duplicates } = services::put(service, Report { document: body }).await?;
         drop(share);
-        return Ok(
-            Json(serde_json::json!({ "imported": true, "stored": stored, "duplicates": duplicates })).into_response()
-        );
+        return Ok(Json(
+            serde_json::json!({ "imported": true, "stored": stored, "duplicates": duplicates, "warning": null }),
+        )
+        .into_response());
     }
     let found = period::imported("the body", &body).map_err(|why| Failed(StatusCode::BAD_REQUEST, why))?;
     drop(share);
     let now = wall_clock();
-    ask(&service, move |store| store.add(found.start, now, &found.submodel, &found.merge)).await?;
-    Ok(Json(serde_json::json!({ "imported": true, "stored": null, "duplicates": null })).into_response())
+    let warning = ask(&service, move |store| found.add_to(store, now)).await?;
+    Ok(Json(serde_json::json!({ "imported": true, "stored": null, "duplicates": null, "warning": warning }))
+        .into_response())
 }
 
 #[cfg(test)]

@@ -48,7 +48,7 @@ impl Default for Working {
             gathering,
             folding: Folding::default(),
             checkpoint: 2 * SECOND,
-            batch_bytes: 8 << 20,
+            batch_bytes: 4 << 20,
             retention: 2 * 365 * 24 * 3600 * SECOND,
         }
     }

@@ -1,13 +1,16 @@
 //! `dyelog-server period`: intervals, and what `dyelog` makes of them.
 
 use std::ffi::OsString;
+use std::fs;
 use std::io::{self, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::str::FromStr;
 
 use clap::{Args, Subcommand};
 use dyelog::diagnostic::quantity::counted;
+use dyelog_server::metered::SAMPLING_TOLD_BY;
+use dyelog_server::recorded::Recorded;
 use serde_json::Value;
 
 use super::place::{Ends, Place};
@@ -90,8 +93,14 @@ enum Question {
     },
     /// The parts of a period, between moments at which rates, responses, work, calls or demands change, or a process appears or leaves
     Parts(OfSystem),
-    /// Prints the sub-model of a period, which all commands of `dyelog` read
-    Export(Which),
+    /// Prints the sub-model of a period, which all commands of `dyelog` read; operations stand for as many as metrics counted
+    Export {
+        #[command(flatten)]
+        which: Which,
+        /// Writes how busy processors were, which no sub-model has, to a file for `--utilisation` of `dyelog`
+        #[arg(long, value_name = "FILE")]
+        utilisation: Option<PathBuf>,
+    },
     /// Prints a few traces of a period, kept whole, as OTLP in its binary form: for each entry of the model one that invoked it
     Exemplars(Which),
     /// Explains what of a period's model, by its exemplars: `dyelog explain`
@@ -141,29 +150,35 @@ pub fn run(arguments: &Arguments) -> Outcome {
             let found = which.place.parts(which.ends(), config.as_deref())?.ok_or(NOTHING)?;
             print(if *json { format!("{found:#}\n") } else { parts_text(&found) })
         }
-        Question::Export(which) => print(which.submodel()?),
+        Question::Export { which, utilisation } => export(which, utilisation.as_deref()),
         Question::Reports(which) => print(which.place.reports(which.ends())?.ok_or(UNOBSERVED)?),
         Question::Exemplars(which) => print(exemplars(&which.place, which.ends())?),
         Question::Explain(asked) => {
             let ends = asked.ends()?;
+            asked.tell_change(written(&ends))?;
             commands::run("explain", &[exemplars(&asked.which.place, written(&ends))?], "", &asked.arguments)
         }
         Question::Import { place, files } => {
-            files.iter().try_for_each(|file| place.import(file)).map(|()| ExitCode::SUCCESS)
+            for file in files {
+                if let Some(warning) = place.import(file)? {
+                    eprintln!("warning: {}: {warning}", file.display());
+                }
+            }
+            Ok(ExitCode::SUCCESS)
         }
         Question::Delete(which) => delete(which),
         Question::Observed(OfSystem { which, config, json }) => {
             print(which.place.observed(which.ends(), config.as_deref(), *json)?)
         }
-        Question::Model(asked) => asked.run_metered("model", false),
-        Question::Solve(asked) => asked.run_metered("solve", true),
-        Question::Whatif(asked) => asked.run_metered("whatif", true),
-        Question::Validate(asked) => asked.run("validate"),
-        Question::Report(asked) => asked.run_metered("report", true),
+        Question::Model(asked) => asked.run_metered("model"),
+        Question::Solve(asked) => asked.run_metered("solve"),
+        Question::Whatif(asked) => asked.run_metered("whatif"),
+        Question::Validate(asked) => commands::validate(&asked.recorded()?, &asked.arguments),
+        Question::Report(asked) => asked.run_metered("report"),
         Question::Diff { asked, other_from, other_to } => {
-            let own = asked.submodel()?;
-            let other = asked.which.place.submodel([other_from.as_deref(), other_to.as_deref()])?;
-            commands::run("diff", &[own, other.ok_or(NOTHING)?], "", &asked.arguments)
+            let other = asked.which.place.recorded([other_from.as_deref(), other_to.as_deref()])?.ok_or(NOTHING)?;
+            asked.tell_sampling(&other);
+            commands::diff([&asked.recorded()?, &other], &asked.arguments)
         }
     }
 }
@@ -177,10 +192,22 @@ impl Which {
     fn ends(&self) -> Ends<'_> {
         [self.from.as_deref(), self.to.as_deref()]
     }
+}
 
-    fn submodel(&self) -> Result<String, String> {
-        Ok(self.place.submodel(self.ends())?.ok_or(NOTHING)?)
+fn export(which: &Which, utilisation: Option<&Path>) -> Outcome {
+    let recorded = which.place.recorded(which.ends())?.ok_or(NOTHING)?;
+    match utilisation {
+        Some(file) => {
+            fs::write(file, &recorded.utilisation).map_err(|error| format!("{}: {error}", file.display()))?;
+        }
+        None if !recorded.utilisation.is_empty() => {
+            eprintln!(
+                "warning: how busy processors were is not in it: demands and servers will be others\n  hint: `--utilisation FILE` writes it"
+            );
+        }
+        None => {}
     }
+    print(recorded.submodel)
 }
 
 fn exemplars(place: &Place, ends: Ends<'_>) -> Result<Vec<u8>, String> {
@@ -193,13 +220,12 @@ fn exemplars(place: &Place, ends: Ends<'_>) -> Result<Vec<u8>, String> {
 }
 
 impl Asked {
-    fn run(&self, command: &str) -> Outcome {
-        commands::run(command, &[self.submodel()?], "", &self.arguments)
-    }
-
-    fn submodel(&self) -> Result<String, String> {
+    /// What the period recorded; warns of rates that are lower bounds.
+    fn recorded(&self) -> Result<Recorded, String> {
         let ends = self.ends()?;
-        Ok(self.which.place.submodel(written(&ends))?.ok_or(NOTHING)?)
+        let recorded = self.which.place.recorded(written(&ends))?.ok_or(NOTHING)?;
+        self.tell_sampling(&recorded);
+        Ok(recorded)
     }
 
     /// The ends of the part that is meant.
@@ -217,14 +243,33 @@ impl Asked {
         Ok(["from", "to"].map(|end| part[end].as_str().map(str::to_owned)))
     }
 
-    /// The same of a command that takes utilisation: with what metrics tell of the period.
-    fn run_metered(&self, command: &str, needs_rates: bool) -> Outcome {
-        let ends = self.ends()?;
-        let recorded = self.which.place.recorded(written(&ends))?.ok_or(NOTHING)?;
+    /// Runs a command that takes utilisation with what metrics tell of the period.
+    fn run_metered(&self, command: &str) -> Outcome {
+        let recorded = self.recorded()?;
+        commands::run(command, &[recorded.submodel], &recorded.utilisation, &self.arguments)
+    }
+
+    /// Warns of a change within the period, of which the model is the mean of before and after.
+    fn tell_change(&self, ends: Ends<'_>) -> Result<(), String> {
+        let found = self.which.place.parts(ends, None)?.unwrap_or_default();
+        let changes = found["traces"]["changes"].as_array().map(Vec::as_slice).unwrap_or_default();
+        if changes.is_empty() {
+            return Ok(());
+        }
+        eprintln!("warning: the period has {} parts, and its model is of their mean", changes.len() + 1);
+        for change in changes {
+            let what = change["what"].as_array().into_iter().flatten().filter_map(Value::as_str);
+            eprintln!("  at {}: {}", change["at"].as_str().unwrap_or_default(), what.collect::<Vec<_>>().join("; "));
+        }
+        eprintln!("  hint: `period parts` lists the parts, and `--part` takes one of them");
+        Ok(())
+    }
+
+    /// Warns of rates that are lower bounds.
+    fn tell_sampling(&self, recorded: &Recorded) {
         let is_told = self.arguments.iter().any(|word| word.to_string_lossy().starts_with("--sampling"));
-        match recorded.unknown {
-            Some(why) if needs_rates && !is_told => Err(why),
-            _ => commands::run(command, &[recorded.submodel], &recorded.utilisation, &self.arguments),
+        if let Some(why) = recorded.unknown.as_ref().filter(|_| !is_told) {
+            eprintln!("warning: {why}\n  hint: {SAMPLING_TOLD_BY}");
         }
     }
 }

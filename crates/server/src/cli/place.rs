@@ -5,7 +5,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use dyelog::lqn::saved;
 use dyelog_observe::json;
 use dyelog_server::client::{Asking, Client};
 use dyelog_server::config::Config;
@@ -34,7 +33,8 @@ pub struct Place {
     /// The file that keeps the sub-models, its database (`postgresql://USER@HOST/DATABASE`), or the URL of a server: http://127.0.0.1:4318
     #[arg(long, value_name = "FILE|URL", default_value = "dyelog.db")]
     store: String,
-    /// A PEM file of certificates that are trusted in place of the usual authorities, where the store is at an https:// URL
+    /// A PEM file of certificates that are trusted in place of the usual authorities, where the store is at an https:// URL: of
+    /// authorities, or the server's own, made with `basicConstraints=critical,CA:FALSE`
     #[arg(long, value_name = "FILE")]
     trust: Option<PathBuf>,
 }
@@ -117,19 +117,7 @@ impl Place {
         }
     }
 
-    /// The saved sub-model of a period; `None` where nothing was recorded.
-    pub fn submodel(&self, ends: Ends<'_>) -> Result<Option<String>, String> {
-        match self.server()? {
-            Some(client) => self.ask(&client, &Method::GET, "/v1/period", ends, "").map(Some),
-            None => {
-                let period = period(ends)?;
-                let found = self.open()?.period(period.from, period.to).map_err(self.failed())?;
-                Ok(found.map(|(submodel, merge)| saved::write(&submodel, &merge)))
-            }
-        }
-    }
-
-    /// The same with what metrics tell.
+    /// The saved sub-model of a period and what metrics tell of it; `None` where nothing was recorded.
     pub fn recorded(&self, ends: Ends<'_>) -> Result<Option<Recorded>, String> {
         match self.server()? {
             Some(client) => {
@@ -187,21 +175,23 @@ impl Place {
         }
     }
 
-    /// Adds a saved sub-model to the interval in which it begins, or what observers reported.
-    pub fn import(&self, file: &Path) -> Result<(), String> {
+    /// Adds a saved sub-model to the interval in which it begins, or what observers reported. What is to be warned of comes back.
+    pub fn import(&self, file: &Path) -> Result<Option<String>, String> {
         let failed = |why: &dyn std::fmt::Display| format!("{}: {why}", file.display());
         let text = fs::read_to_string(file).map_err(|error| failed(&error))?;
         let name = file.display().to_string();
         if let Some(client) = self.server()? {
-            return self.ask(&client, &Method::POST, "/v1/import", [None, None], &text).map(|_| ());
+            let text = self.ask(&client, &Method::POST, "/v1/import", [None, None], &text)?;
+            let answer: Value = serde_json::from_str(&text).map_err(|error| format!("{}: {error}", self.store))?;
+            return Ok(answer["warning"].as_str().map(str::to_owned));
         }
         if is_reports(&text) {
             let observations = json::parse(&name, &text).map_err(|found| found.to_string())?;
             let mut store = Store::open_at(&self.location()?).map_err(self.failed())?;
-            return store.put_observations(&[observations], wall_clock()).map(|_| ()).map_err(self.failed());
+            return store.put_observations(&[observations], wall_clock()).map(|_| None).map_err(self.failed());
         }
         let found = imported(&name, &text).map_err(|why| failed(&why))?;
         let mut store = Store::open_at(&self.location()?).map_err(self.failed())?;
-        store.add(found.start, wall_clock(), &found.submodel, &found.merge).map_err(self.failed())
+        found.add_to(&mut store, wall_clock()).map_err(self.failed())
     }
 }

@@ -135,7 +135,8 @@ pub fn run(arguments: &Arguments) -> Outcome {
     service.configure(config.system);
     let runtime = runtime::Builder::new_multi_thread()
         .worker_threads(2)
-        .max_blocking_threads(8)
+        // For two questions and two bodies: each thread keeps memory that no other one gets.
+        .max_blocking_threads(4)
         .enable_all()
         .build()
         .map_err(|error| format!("no threads can be started: {error}"))?;

@@ -17,6 +17,9 @@ use medium::{Handle, Medium};
 pub use reader::Reader;
 pub use record::{Kind, Record};
 
+/// So much is copied to be written at once. A copy of all would take as much memory again as the payloads do.
+const PIECE: usize = 256 << 10;
+
 /// The length from which a segment is followed by another.
 const SEGMENT: u64 = 64 << 20;
 
@@ -95,11 +98,7 @@ impl<M: Medium> Journal<M> {
             self.earlier.push(self.start);
             self.start = self.end;
         }
-        let mut bytes = Vec::with_capacity(records.iter().map(Record::length).sum());
-        for record in records {
-            record.write(&mut bytes);
-        }
-        if let Err(error) = self.last.append(&bytes) {
+        if let Err(error) = write(&mut self.last, records) {
             // Half a record at the end would hide all that follows it.
             if let Err(worse) = self.last.truncate(self.end - self.start) {
                 self.broken = Some(format!("the journal could not be cut back after a failed write: {worse}"));
@@ -111,7 +110,7 @@ impl<M: Medium> Journal<M> {
             self.broken = Some(format!("the journal could not be synced: {error}"));
             return Err(error);
         }
-        self.end += bytes.len() as u64;
+        self.end += records.iter().map(|record| record.length() as u64).sum::<u64>();
         Ok(())
     }
 
@@ -129,6 +128,26 @@ impl<M: Medium> Journal<M> {
             self.earlier.remove(0);
         }
     }
+}
+
+/// Writes records at the end, small ones together.
+fn write(handle: &mut impl Handle, records: &[Record]) -> io::Result<()> {
+    let mut piece = Vec::new();
+    for record in records {
+        if piece.len() + record.length() > PIECE && !piece.is_empty() {
+            handle.append(&piece)?;
+            piece.clear();
+        }
+        record.begin(&mut piece);
+        if record.length() > PIECE {
+            handle.append(&piece)?;
+            handle.append(&record.payload)?;
+            piece.clear();
+        } else {
+            piece.extend(&record.payload);
+        }
+    }
+    if piece.is_empty() { Ok(()) } else { handle.append(&piece) }
 }
 
 /// How many bytes of a segment are whole records; it must begin where the one before it ends.
@@ -149,8 +168,10 @@ fn damaged(what: &str) -> io::Error {
 
 #[cfg(test)]
 mod tests {
-    use super::medium::{Medium as _, Memory};
-    use super::{Journal, Kind, Reader, Record};
+    use std::io;
+
+    use super::medium::{Handle, Medium as _, Memory};
+    use super::{Journal, Kind, PIECE, Reader, Record, write};
 
     fn record(text: &str) -> Record {
         Record { kind: Kind::Traces, received: 7, payload: text.as_bytes().to_vec().into() }
@@ -201,6 +222,42 @@ mod tests {
             Journal::open(memory, journal.end()).expect("a journal in memory does not fail").end(),
             journal.end()
         );
+    }
+
+    /// Tells the longest piece that was written.
+    struct Pieces(usize);
+
+    impl Handle for Pieces {
+        fn length(&self) -> io::Result<u64> {
+            Ok(0)
+        }
+
+        fn read(&mut self, _: u64, _: &mut [u8]) -> io::Result<usize> {
+            Ok(0)
+        }
+
+        fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+            self.0 = self.0.max(bytes.len());
+            Ok(())
+        }
+
+        fn truncate(&mut self, _: u64) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn sync(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn what_is_written_together_is_not_copied_as_a_whole() {
+        let of = |length: usize| Record { payload: vec![7; length].into(), ..record("") };
+        let mut pieces = Pieces(0);
+        write(&mut pieces, &vec![of(1000); 1000]).expect("it does not fail");
+        assert!((PIECE / 2..=PIECE).contains(&pieces.0), "{}", pieces.0);
+        write(&mut pieces, &[of(3 << 20), of(7), of(2 << 20)]).expect("it does not fail");
+        assert_eq!(pieces.0, 3 << 20);
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::io;
 use bytes::Bytes;
 
 use super::medium::Handle;
+use crate::buffer::Buffer;
 
 /// What a payload is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +53,8 @@ impl Record {
         HEAD + FACTS + self.payload.len()
     }
 
-    pub(super) fn write(&self, bytes: &mut Vec<u8>) {
+    /// Writes what stands before the payload.
+    pub(super) fn begin(&self, bytes: &mut Vec<u8>) {
         let length = u32::try_from(self.payload.len()).expect("payloads are limited");
         let facts = self.facts();
         let mut checksum = crc32fast::Hasher::new();
@@ -61,7 +63,6 @@ impl Record {
         bytes.extend(length.to_le_bytes());
         bytes.extend(checksum.finalize().to_le_bytes());
         bytes.extend(facts);
-        bytes.extend(&self.payload);
     }
 
     fn facts(&self) -> [u8; FACTS] {
@@ -83,13 +84,13 @@ pub(super) fn read(handle: &mut impl Handle, at: u64) -> io::Result<Option<Recor
     if length > MOST || (length + FACTS) as u64 > rest {
         return Ok(None);
     }
-    let mut body = vec![0; FACTS + length];
+    let mut body = Buffer::zeros(FACTS + length)?;
     if handle.read(at + HEAD as u64, &mut body)? < body.len() || crc32fast::hash(&body) != checksum {
         return Ok(None);
     }
     let Some(kind) = Kind::of(body[0]) else { return Ok(None) };
     let mut received = [0; 8];
     received.copy_from_slice(&body[1..FACTS]);
-    let payload = Bytes::from(body).slice(FACTS..);
+    let payload = body.freeze().slice(FACTS..);
     Ok(Some(Record { kind, received: u64::from_le_bytes(received), payload }))
 }

@@ -5,16 +5,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use flate2::bufread::GzDecoder;
 use http_body_util::BodyExt as _;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 use super::{LARGEST, Refusal};
+use crate::buffer::Buffer;
 
 /// How many bytes of bodies are in memory together.
-const TOGETHER: usize = 72 << 20;
+pub const TOGETHER: usize = 56 << 20;
 /// The unit in which memory is handed out.
 const UNIT: usize = 16 << 10;
 /// How many bodies are unpacked at a time: each thread that does so keeps memory that no other one gets.
@@ -52,6 +53,13 @@ pub struct Share {
 impl Share {
     /// Takes more, where there is more.
     pub fn grow(&mut self, bytes: usize) -> Result<(), Refusal> {
+        self.reserve(bytes)?;
+        self.room -= bytes;
+        Ok(())
+    }
+
+    /// Takes what will be needed later.
+    fn reserve(&mut self, bytes: usize) -> Result<(), Refusal> {
         if bytes > self.room {
             let units = (bytes - self.room).div_ceil(UNIT);
             let busy = || Refusal::Busy("too many requests are in work".to_owned());
@@ -59,7 +67,6 @@ impl Share {
             self.held.push(permit);
             self.room += units * UNIT;
         }
-        self.room -= bytes;
         Ok(())
     }
 }
@@ -95,17 +102,22 @@ async fn discard(body: &mut Body) {
 }
 
 async fn all(body: &mut Body, share: &mut Share) -> Result<Bytes, Refusal> {
-    let mut bytes = BytesMut::new();
+    let mut bytes = Buffer::up_to(LARGEST);
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|_| Refusal::Incomplete)?;
         let Ok(data) = frame.into_data() else { continue };
-        if bytes.len() + data.len() > LARGEST {
-            return Err(Refusal::TooLarge);
-        }
-        share.grow(data.len())?;
-        bytes.extend_from_slice(&data);
+        add(&mut bytes, &data, share)?;
     }
     Ok(bytes.freeze())
+}
+
+/// Adds a piece, where it may be and there is memory.
+fn add(bytes: &mut Buffer, piece: &[u8], share: &mut Share) -> Result<(), Refusal> {
+    if bytes.len() + piece.len() > LARGEST {
+        return Err(Refusal::TooLarge);
+    }
+    share.grow(bytes.needs(piece.len()))?;
+    bytes.extend(piece).map_err(|error| Refusal::Busy(format!("there is no memory: {error}")))
 }
 
 /// Unpacks gzip.
@@ -116,9 +128,9 @@ pub async fn unpacked(packed: Bytes, mut share: Share) -> Result<(Bytes, Share),
     let turn = turn.await.map_err(busy)?.map_err(|_| stops())?;
     let unpack = move || {
         let _turn = turn;
-        let expected = expected(&packed);
-        share.grow(expected)?;
-        let (mut bytes, mut chunk) = (Vec::with_capacity(expected), vec![0; UNIT]);
+        // What will not fit is not begun.
+        share.reserve(expected(&packed))?;
+        let (mut bytes, mut chunk) = (Buffer::up_to(LARGEST), vec![0; UNIT]);
         let (mut rest, mut parts) = (&packed[..], 0);
         while parts == 0 || !rest.is_empty() {
             parts += 1;
@@ -133,20 +145,11 @@ pub async fn unpacked(packed: Bytes, mut share: Share) -> Result<(Bytes, Share),
                 if read == 0 {
                     break;
                 }
-                if bytes.len() + read > LARGEST {
-                    return Err(Refusal::TooLarge);
-                }
-                // What is reserved counts, not what is used of it.
-                if bytes.capacity() - bytes.len() < read {
-                    let more = read.max(bytes.capacity() / 2);
-                    share.grow(more)?;
-                    bytes.reserve_exact(more);
-                }
-                bytes.extend_from_slice(&chunk[..read]);
+                add(&mut bytes, &chunk[..read], &mut share)?;
             }
             rest = input.into_inner();
         }
-        Ok((Bytes::from(bytes), share))
+        Ok((bytes.freeze(), share))
     };
     tokio::task::spawn_blocking(unpack).await.map_err(|_| stops())?
 }

@@ -1,21 +1,24 @@
 //! The server at work: a thread that writes the journal, one that reads it, and what both tell.
 
 mod clock;
+mod pulse;
 mod threads;
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use dyelog_observe::observation::Observation;
 use dyelog_observe::system::System;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
+use tokio::time::timeout;
 
 use crate::counts::Counts;
 use crate::journal::medium::{Folder, Medium};
@@ -26,14 +29,13 @@ use crate::store::{Location, Store, StoreError};
 use crate::worker::{Worker, WorkerError, Working};
 pub use clock::wall_clock;
 use clock::{Age, Clock};
+pub(crate) use pulse::{Inbox, Pulse};
 use threads::{follow, write};
 
 /// How many payloads are written and synced together at most.
 const GROUP: usize = 1024;
 /// How far the worker may lag behind what was received, in bytes of the journal.
 const BACKLOG: u64 = 256 << 20;
-/// How long a worker may be silent before it counts as dead.
-const SILENCE: Duration = Duration::from_secs(5);
 /// How long the worker waits where there is nothing to do.
 const PAUSE: Duration = Duration::from_millis(50);
 /// How long it waits after the store failed.
@@ -41,8 +43,8 @@ const RETRY: Duration = Duration::from_secs(1);
 /// How long deleting everything may take.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How many questions to the store are in work at a time.
-pub(crate) const QUESTIONS: usize = 4;
+/// How many questions to the store are in work at a time. Each has the models of a period in memory.
+pub(crate) const QUESTIONS: usize = 2;
 /// The most questions that wait for a turn. Others get 503, since each holds a connection that a sender may need.
 pub(crate) const WAITING: usize = 64;
 
@@ -100,6 +102,10 @@ struct Shared {
     /// Who waits until all performance data is deleted.
     initialise: Mutex<Vec<Done>>,
     turn: Arc<Turn>,
+    /// Of the worker, of the thread that writes the journal, and of the one that stores reports.
+    working: Pulse,
+    writing: Pulse,
+    storing: Arc<Pulse>,
     /// The worker, to be woken.
     worker: Mutex<Option<thread::Thread>>,
 }
@@ -115,8 +121,6 @@ pub struct Status {
     pub open_bytes: usize,
     /// Services with too many names of operations: of how many spans, and the last such name.
     pub offending: BTreeMap<String, (u64, String)>,
-    /// When the worker was last heard of.
-    heard: Option<Instant>,
     /// What of the worker or the store does not work.
     fault: Option<String>,
     /// Why the journal could not be written when it was last tried.
@@ -204,13 +208,17 @@ impl Service {
             synced: AtomicU64::new(journal.end()),
             read: AtomicU64::new(worker.position()),
             stopping: AtomicBool::new(false),
-            status: Mutex::new(Status { heard: Some(Instant::now()), counts: worker.counts(), ..Status::default() }),
+            status: Mutex::new(Status { counts: worker.counts(), ..Status::default() }),
             asked: watch::Sender::new(Asked::default()),
             initialise: Mutex::default(),
             turn: Arc::default(),
+            working: Pulse::default(),
+            writing: Pulse::default(),
+            storing: Arc::default(),
             worker: Mutex::new(None),
         });
         let (commands, received) = mpsc::channel(GROUP);
+        let received = Inbox::of(received)?;
         let writing = {
             let shared = Arc::clone(&shared);
             thread::Builder::new().name("journal".to_owned()).spawn(move || write(journal, received, &shared))?
@@ -222,7 +230,8 @@ impl Service {
         };
         *shared.worker.lock().unwrap_or_else(PoisonError::into_inner) = Some(reading.thread().clone());
         let threads = Mutex::new(Some((reading, writing)));
-        let (puts, storing) = Puts::to(Store::open_at(location)?, Arc::clone(&shared.turn));
+        let (puts, storing) =
+            Puts::to(Store::open_at(location)?, Arc::clone(&shared.turn), Arc::clone(&shared.storing))?;
         let storing = thread::Builder::new().name("reports".to_owned()).spawn(storing)?;
         let puts = Mutex::new(Some((Arc::new(puts), storing)));
         Ok(Arc::new(Self {
@@ -252,13 +261,17 @@ impl Service {
             return Err(Busy::Stopping);
         }
         // A journal that could not be written is tried again.
-        if let Some(fault) = self.worker_fault() {
+        if let Some(fault) = self.worker_fault().or_else(|| self.journal_fault()) {
             return Err(Busy::Unwritable(fault));
         }
         let (done, answer) = oneshot::channel();
         let record = Record { kind, received: self.shared.now(), payload };
-        self.commands.send(Command::Append(record, done)).await.map_err(|_| Busy::Stopping)?;
-        answer.await.unwrap_or(Err(Busy::Stopping))
+        let written = async {
+            self.commands.send(Command::Append(record, done)).await.map_err(|_| Busy::Stopping)?;
+            answer.await.unwrap_or(Err(Busy::Stopping))
+        };
+        // What is written after all is known if it comes again.
+        unless(written, || self.journal_fault().map(Busy::Unwritable)).await
     }
 
     /// Stores a report of an observer; says how many of its observations are new. They are on disk when this returns.
@@ -267,7 +280,11 @@ impl Service {
     /// Why it cannot be stored now.
     pub async fn put(&self, observations: Vec<Observation>) -> Result<u64, String> {
         let puts = self.puts.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(|(puts, _)| Arc::clone(puts));
-        puts.ok_or_else(stops)?.put(observations).await
+        let puts = puts.ok_or_else(stops)?;
+        if let Some(fault) = self.reports_fault() {
+            return Err(fault);
+        }
+        unless(puts.put(observations), || self.reports_fault()).await
     }
 
     /// Deletes all performance data, that of traces which are open among it.
@@ -281,7 +298,7 @@ impl Service {
         let (done, answer) = oneshot::channel();
         self.shared.initialise.lock().unwrap_or_else(PoisonError::into_inner).push(done);
         self.shared.wake();
-        let answer = tokio::time::timeout(PATIENCE, answer).await;
+        let answer = timeout(PATIENCE, answer).await;
         answer.map_err(|_| "the worker does not answer".to_owned())?.unwrap_or_else(|_| Err(stops()))
     }
 
@@ -309,13 +326,21 @@ impl Service {
 
     /// What does not work, where anything does not.
     pub fn fault(&self) -> Option<String> {
-        self.worker_fault().or_else(|| self.shared.status().unwritable.clone())
+        let unwritable = || self.shared.status().unwritable.clone();
+        self.worker_fault().or_else(|| self.journal_fault()).or_else(unwritable).or_else(|| self.reports_fault())
     }
 
     fn worker_fault(&self) -> Option<String> {
-        let status = self.shared.status();
-        let silent = status.heard.is_none_or(|heard| heard.elapsed() > SILENCE);
-        status.fault.clone().or_else(|| silent.then(|| "the worker does not answer".to_owned()))
+        let told = self.shared.status().fault.clone();
+        told.or_else(|| silent(&self.shared.working, "the worker"))
+    }
+
+    fn journal_fault(&self) -> Option<String> {
+        silent(&self.shared.writing, "what writes the journal")
+    }
+
+    fn reports_fault(&self) -> Option<String> {
+        silent(&self.shared.storing, "what stores reports")
     }
 
     /// Asks the program that runs this to stop, and whether all files are to be removed then.
@@ -404,6 +429,24 @@ impl Service {
     }
 }
 
+/// That a thread is silent, where it is.
+fn silent(pulse: &Pulse, who: &str) -> Option<String> {
+    pulse.is_silent().then(|| format!("{who} does not answer"))
+}
+
+/// Waits for an answer unless who gives it is at fault.
+async fn unless<T, E>(answer: impl Future<Output = Result<T, E>>, fault: impl Fn() -> Option<E>) -> Result<T, E> {
+    let mut answer = pin!(answer);
+    loop {
+        if let Ok(answer) = timeout(pulse::BEAT, &mut answer).await {
+            return answer;
+        }
+        if let Some(fault) = fault() {
+            return Err(fault);
+        }
+    }
+}
+
 fn stops() -> String {
     "the server stops".to_owned()
 }
@@ -421,5 +464,49 @@ fn lock(path: &Path) -> io::Result<File> {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => Err(io::Error::other("another server uses this store")),
         Err(TryLockError::Error(error)) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::thread;
+    use std::time::Duration;
+
+    use axum::http::StatusCode;
+    use tokio::time::timeout;
+
+    use super::{Service, Working};
+    use crate::services::messages::Report;
+    use crate::services::put;
+    use crate::web::Failed;
+
+    #[test]
+    fn reports_that_are_not_stored_are_told_and_refused() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let service = Service::start(&folder.path().join("store.db"), Working::default()).expect("it starts");
+        // The worker has looked for what it may merge: it does not ask for a turn now.
+        thread::sleep(Duration::from_secs(2));
+        let turn = Arc::clone(&service.shared.turn);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        turn.take(|| {
+            runtime.block_on(async {
+                let report = || Report { document: "{\"dyelog-observations\":1,\"observations\":[]}".to_owned() };
+                for patience in [5, 1] {
+                    let outcome = timeout(Duration::from_secs(patience), put(Arc::clone(&service), report())).await;
+                    let Ok(Err(Failed(status, why))) = outcome else { panic!("it is refused in time") };
+                    assert_eq!(
+                        (status, &*why),
+                        (StatusCode::SERVICE_UNAVAILABLE, "what stores reports does not answer")
+                    );
+                    assert_eq!(service.fault(), Some(why));
+                }
+            });
+        });
+        runtime.block_on(async {
+            tokio::time::sleep(Duration::from_millis(500)).await;
+            assert_eq!(service.fault(), None);
+        });
+        service.stop();
     }
 }

@@ -7,15 +7,15 @@ use std::time::Instant;
 
 use tokio::sync::mpsc;
 
-use super::{Busy, Command, GROUP, PAUSE, RETRY, Shared};
+use super::{Busy, Command, GROUP, Inbox, PAUSE, RETRY, Shared};
 use crate::journal::Journal;
 use crate::journal::medium::Medium;
 use crate::store::{Store, StoreError};
 use crate::worker::{Worker, WorkerError};
 
 /// Writes what comes to the journal, as much at a time as there is.
-pub(super) fn write<M: Medium>(mut journal: Journal<M>, mut received: mpsc::Receiver<Command>, shared: &Shared) {
-    while let Some(first) = received.blocking_recv() {
+pub(super) fn write<M: Medium>(mut journal: Journal<M>, mut received: Inbox<Command>, shared: &Shared) {
+    while let Some(first) = received.next(&shared.writing) {
         let (mut records, mut answers) = (Vec::new(), Vec::new());
         let mut stop = false;
         let mut next = Some(first);
@@ -31,7 +31,7 @@ pub(super) fn write<M: Medium>(mut journal: Journal<M>, mut received: mpsc::Rece
                 }
                 Command::Stop => stop = true,
             }
-            next = if records.len() < GROUP { received.try_recv().ok() } else { None };
+            next = if records.len() < GROUP { received.next_at_hand() } else { None };
         }
         let outcome = journal.append(&records).map_err(|error| Busy::Unwritable(error.to_string()));
         shared.synced.store(journal.end(), Ordering::Release);
@@ -43,6 +43,8 @@ pub(super) fn write<M: Medium>(mut journal: Journal<M>, mut received: mpsc::Rece
             shared.status().unwritable = outcome.as_ref().err().map(why);
         }
         shared.wake();
+        // Those that are answered give back the memory of their bodies.
+        drop(records);
         for done in answers {
             // The sender may have gone away. That the payload is there does no harm: it is known if it comes again.
             let _ = done.send(outcome.clone());
@@ -164,5 +166,6 @@ fn tell<M: Medium>(worker: &Worker<M>, shared: &Shared) {
     if status.offending != *worker.offending() {
         status.offending.clone_from(worker.offending());
     }
-    status.heard = Some(Instant::now());
+    drop(status);
+    shared.working.beat();
 }

@@ -1,11 +1,13 @@
 //! What a process did in a period, with demands of its operations: the answer of `get`.
 
+use dyelog_observe::change::{Change, What, changes};
 use dyelog_observe::demand::{Estimates, Method, estimate};
 use dyelog_observe::observation::Operation;
 use dyelog_observe::period::{OperationFigures as Observed, Period, ProcessPeriod};
 use dyelog_observe::{HostLoad, Resource, operations, samples};
 
 use super::messages::{Demand, OperationFigures, ProcessFigures, ProcessName};
+use crate::observed::told;
 
 /// Estimates are resampled from here, so that the same question has the same answer.
 const SEED: u64 = 1;
@@ -40,7 +42,14 @@ pub fn figures(period: &Period, of: &ProcessPeriod, cores: f64) -> ProcessFigure
         disk: Some(found.disk.into()),
         inputs: inputs.collect(),
         outputs: outputs.collect(),
+        changes: changes(period, &|_| cores).iter().filter(|own| is_of(own, of)).map(|own| told(own, period)).collect(),
     }
+}
+
+/// Whether a process is what changes.
+fn is_of(change: &Change, of: &ProcessPeriod) -> bool {
+    let (What::Demand { process, .. } | What::Appears(process) | What::Leaves(process)) = &change.what;
+    *process == of.total.process
 }
 
 fn row<K>(operation: &Operation, found: &Observed<K>) -> OperationFigures {

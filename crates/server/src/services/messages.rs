@@ -152,6 +152,9 @@ pub struct ProcessFigures {
     /// Imported operations.
     #[prost(message, repeated, tag = "9")]
     pub outputs: Vec<OperationFigures>,
+    /// What of it changes within the period, and when: figures are means of before and after.
+    #[prost(string, repeated, tag = "10")]
+    pub changes: Vec<String>,
 }
 
 /// A figure and its confidence.

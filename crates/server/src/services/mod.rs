@@ -49,6 +49,9 @@ impl Question {
 }
 
 pub(crate) async fn put(service: Arc<Service>, Report { document }: Report) -> Result<Stored, Failed> {
+    if document.trim().is_empty() {
+        return Err(Failed(StatusCode::BAD_REQUEST, "there is no report".to_owned()));
+    }
     let read = move || json::parse("the report", &document);
     let lost = |_| Failed(StatusCode::INTERNAL_SERVER_ERROR, "the report could not be read".to_owned());
     let read = tokio::task::spawn_blocking(read).await.map_err(lost)?;

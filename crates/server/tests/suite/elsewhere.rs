@@ -99,6 +99,8 @@ fn a_store_behind_a_server_answers_as_its_file_does() {
     assert!(why.contains("nothing was recorded"), "{why}");
     text(&period(&url, "fedcba9876543210", "import", &[saved.to_str().unwrap()]));
     assert_eq!(asked("export", &[]), whole);
+    let twice = period(&url, "fedcba9876543210", "import", &[saved.to_str().unwrap()]);
+    assert!(String::from_utf8_lossy(&twice.stderr).contains("they count twice"), "{twice:?}");
     let why = refused(&period(&url, "fedcba9876543210", "exemplars", &[]));
     assert!(why.contains("no trace of this period was kept"), "{why}");
 }
@@ -120,6 +122,11 @@ fn connections_are_encrypted() {
     let mut answer = Vec::new();
     let _ = plain.read_to_end(&mut answer);
     assert!(!answer.starts_with(b"HTTP"), "{answer:?}");
+    // A certificate as openssl makes it unless told otherwise is one of an authority.
+    let other = fixture("authority.pem");
+    let authority = Program::start(&folder.path().join("other.db"), &["--tls-certificate", &other, "--tls-key", &key]);
+    let why = refused(&period(&format!("https://{}", authority.address), "", "list", &["--trust", &other]));
+    assert!(why.contains("is one of an authority") && why.contains("basicConstraints=critical,CA:FALSE"), "{why}");
     let silent = TcpStream::connect(program.address).unwrap();
     assert_eq!(text(&period(&url, "", "list", &trust)).lines().count(), 1);
     drop(silent);

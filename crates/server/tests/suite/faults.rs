@@ -1,12 +1,14 @@
 //! Disks that are full, stores that fail, traces that never end.
 
+use std::io;
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
 use dyelog_server::access::Access;
-use dyelog_server::journal::medium::Memory;
+use dyelog_server::journal::medium::{Handle, Medium, Memory};
 use dyelog_server::journal::{Journal, Kind, Record};
 use dyelog_server::serve::routes;
 use dyelog_server::service::Service;
@@ -52,6 +54,87 @@ fn a_full_disk_is_told_and_goes_by() {
         assert_eq!(health().await.0, StatusCode::OK);
         tokio::time::sleep(Duration::from_millis(300)).await;
         assert_eq!(service.status().counts.received, 6);
+    });
+    service.stop();
+}
+
+/// A disk that writes nothing while it is held.
+#[derive(Clone, Default)]
+struct Held(Memory, Arc<AtomicBool>);
+
+impl Medium for Held {
+    type Handle = HeldSegment;
+
+    fn segments(&self) -> io::Result<Vec<u64>> {
+        self.0.segments()
+    }
+
+    fn open(&self, start: u64) -> io::Result<HeldSegment> {
+        Ok(HeldSegment(self.0.open(start)?, Arc::clone(&self.1)))
+    }
+
+    fn remove(&self, start: u64) -> io::Result<()> {
+        self.0.remove(start)
+    }
+}
+
+struct HeldSegment(<Memory as Medium>::Handle, Arc<AtomicBool>);
+
+impl Handle for HeldSegment {
+    fn length(&self) -> io::Result<u64> {
+        self.0.length()
+    }
+
+    fn read(&mut self, at: u64, into: &mut [u8]) -> io::Result<usize> {
+        self.0.read(at, into)
+    }
+
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        while self.1.load(Ordering::Acquire) {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        self.0.append(bytes)
+    }
+
+    fn truncate(&mut self, length: u64) -> io::Result<()> {
+        self.0.truncate(length)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.0.sync()
+    }
+}
+
+#[test]
+fn a_disk_that_does_not_answer_is_told_and_nobody_waits_for_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.db");
+    let disk = Held::default();
+    let service = Service::start_on(&path.as_path().into(), &path, disk.clone(), Working::default()).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let put = |number: u64| ask(&service, "POST", "/v1/traces", request(&trace(number, BEGIN, &[2])));
+        let health = || ask(&service, "GET", "/healthz", Vec::new());
+        // A server to which nothing comes is well.
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        assert_eq!(health().await.0, StatusCode::OK);
+        disk.1.store(true, Ordering::Release);
+        let begin = Instant::now();
+        assert_eq!(put(1).await, (StatusCode::SERVICE_UNAVAILABLE, true));
+        assert!(begin.elapsed() < Duration::from_secs(5), "{:?}", begin.elapsed());
+        assert_eq!(health().await.0, StatusCode::SERVICE_UNAVAILABLE);
+        let begin = Instant::now();
+        assert_eq!(put(2).await, (StatusCode::SERVICE_UNAVAILABLE, true));
+        assert!(begin.elapsed() < Duration::from_secs(1), "{:?}", begin.elapsed());
+        disk.1.store(false, Ordering::Release);
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        assert_eq!(health().await.0, StatusCode::OK);
+        assert_eq!(put(2).await, (StatusCode::OK, false));
+        // The first was written after all, and counts once if it comes again.
+        assert_eq!(put(1).await, (StatusCode::OK, false));
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        let counts = service.status().counts;
+        assert_eq!((counts.received, counts.duplicate), (9, 3));
     });
     service.stop();
 }

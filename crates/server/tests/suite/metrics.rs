@@ -2,12 +2,14 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
+use dyelog_server::answer::Answer;
 use dyelog_server::journal::medium::Memory;
 use dyelog_server::journal::{Journal, Kind, Record};
 use dyelog_server::meter::{Counted, Meter};
-use dyelog_server::metered::unknown_sampling;
+use dyelog_server::metered::{Metered, unknown_sampling};
 use dyelog_server::store::Store;
 use dyelog_server::worker::{Worker, Working};
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
@@ -105,7 +107,34 @@ fn impossible_points_and_one_series_too_many_are_set_aside() {
 /// A store with a period of traces, of which nothing tells how they were sampled, and metrics.
 fn of_period(metrics: &[(u64, Vec<u8>)]) -> Store {
     let folder = tempfile::tempdir().unwrap();
-    let mut store = Store::open(&folder.path().join("store.db")).unwrap();
+    let store = of_period_at(&folder.path().join("store.db"), metrics);
+    // The file is gone with its folder; what is open stays.
+    std::mem::forget(folder);
+    store
+}
+
+/// The same with four requests for each that was traced, and a quarter of a processor.
+pub fn metered_at(path: &Path) -> Store {
+    let requests = |second: u64| {
+        let point = HistogramDataPoint {
+            start_time_unix_nano: BEGIN - 1000 * SECOND,
+            time_unix_nano: BEGIN + second * SECOND,
+            count: 5000 + 16 * second,
+            ..HistogramDataPoint::default()
+        };
+        let data = Histogram { data_points: vec![point], aggregation_temporality: CUMULATIVE };
+        metrics("shop", "http.server.request.duration", metric::Data::Histogram(data))
+    };
+    let busy = |second: u64| {
+        let own = (0, second * SECOND, 0.25 * second as f64);
+        metrics("stock", "process.cpu.time", counter(CUMULATIVE, &[own]))
+    };
+    let sent: Vec<_> = (0..7).flat_map(|at| [(at, requests(10 * at)), (at, busy(10 * at))]).collect();
+    of_period_at(path, &sent)
+}
+
+fn of_period_at(path: &Path, metrics: &[(u64, Vec<u8>)]) -> Store {
+    let mut store = Store::open(path).unwrap();
     let memory = Memory::default();
     let mut journal = Journal::open(memory.clone(), 0).unwrap();
     let mut worker = Worker::new(Working::default(), memory.clone(), &store).unwrap();
@@ -124,35 +153,28 @@ fn of_period(metrics: &[(u64, Vec<u8>)]) -> Store {
     while worker.step(journal.end()).unwrap() {}
     worker.give_out_all();
     worker.checkpoint(&mut store).unwrap();
-    // The file is gone with its folder; what is open stays.
-    std::mem::forget(folder);
     store
 }
 
 #[test]
 fn metrics_tell_rates_and_utilisation_of_a_period() {
     let store = of_period(&[]);
-    let (submodel, _) = store.period(0, u64::MAX).unwrap().unwrap();
+    let (submodel, merge) = store.period(0, u64::MAX).unwrap().unwrap();
     let why = unknown_sampling(&submodel).unwrap();
-    assert!(why.contains("the sampling of the traces of `") && why.contains("http.server.request.duration"), "{why}");
+    assert_eq!(
+        why,
+        "the sampling of the traces of `shop browse` is not known: its rate and all utilisations are lower bounds"
+    );
+    // What is known is told all the same, and that the rest is a bound.
+    let answer = Answer::of(submodel, &merge, &Metered::default()).unwrap();
+    let solved: serde_json::Value = serde_json::from_str(&answer.solved().unwrap()).unwrap();
+    assert!(solved["scenarios"][0]["throughput"].as_f64().unwrap() > 3.0, "{solved}");
+    assert_eq!(solved["findings"][0]["message"].as_str(), Some(&*why), "{}", solved["findings"]);
+    assert!(answer.lqn().contains(&why));
+    assert_eq!(answer.bound(), Some(why));
 
-    // Four requests for each that was traced, and a quarter of a processor.
-    let requests = |second: u64| {
-        let point = HistogramDataPoint {
-            start_time_unix_nano: BEGIN - 1000 * SECOND,
-            time_unix_nano: BEGIN + second * SECOND,
-            count: 5000 + 16 * second,
-            ..HistogramDataPoint::default()
-        };
-        let data = Histogram { data_points: vec![point], aggregation_temporality: CUMULATIVE };
-        metrics("shop", "http.server.request.duration", metric::Data::Histogram(data))
-    };
-    let busy = |second: u64| {
-        let own = (0, second * SECOND, 0.25 * second as f64);
-        metrics("stock", "process.cpu.time", counter(CUMULATIVE, &[own]))
-    };
-    let sent: Vec<_> = (0..7).flat_map(|at| [(at, requests(10 * at)), (at, busy(10 * at))]).collect();
-    let store = of_period(&sent);
+    let folder = tempfile::tempdir().unwrap();
+    let store = metered_at(&folder.path().join("store.db"));
     let (mut submodel, _) = store.period(0, u64::MAX).unwrap().unwrap();
     let utilisation = store.metered(BEGIN, BEGIN + 60 * SECOND).unwrap().apply(&mut submodel);
     assert_eq!(unknown_sampling(&submodel), None);

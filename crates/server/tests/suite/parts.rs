@@ -1,5 +1,7 @@
 //! Periods in which something changes are split there.
 
+use std::process::Command;
+
 use dyelog::lqn::saved;
 use dyelog_observe::observation::{Input, Observation, Operation, Process, Service as Served};
 use dyelog_observe::system::System;
@@ -9,6 +11,7 @@ use dyelog_server::period::Period;
 use dyelog_server::split::Split;
 use dyelog_server::store::{LEVELS, Store};
 
+use crate::program::Program;
 use crate::support::{BEGIN, Recorded, SECOND, of_file, trace};
 
 const LENGTH: u64 = LEVELS[0].length;
@@ -121,6 +124,28 @@ fn parts_are_held_against_models_of_their_own() {
     // A finding tells of bursts of starts. Nothing changes.
     let moments = compared.changes.iter().filter(|own| own.starts_with("at ")).count();
     assert_eq!((compared.parts.len(), moments, &*compared.parts[0].0), (1, 0, ""), "{compared:?}");
+}
+
+#[test]
+fn whoever_asks_about_a_period_with_a_change_in_it_is_told() {
+    let (folder, store) = recorded(60, |number| Load { call: if number < 36 { 6 } else { 12 }, ..USUAL });
+    drop(store);
+    let path = folder.path().join("store.db");
+    let explain = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_dyelog-server"));
+        let output = command.args(["period", "explain", "--store"]).arg(&path).args(arguments).output();
+        String::from_utf8_lossy(&output.expect("it starts").stderr).into_owned()
+    };
+    // Of what was added by hand no trace is kept, but what changes is known.
+    let told = explain(&[]);
+    assert!(told.starts_with("warning: the period has 2 parts, and its model is of their mean\n  at 2023-"), "{told}");
+    assert!(told.contains("the work of `find` at `stock` goes from 5.98 ms to 12.2 ms"), "{told}");
+    assert!(!explain(&["--part", "1"]).contains("warning"));
+    let program = Program::start(&path, &[]);
+    let steady = "other_from=2023-11-14T22:13:20Z&other_to=2023-11-14T22:18:20Z";
+    let told = program.ask("GET", &format!("/v1/period/difference?{steady}"), &[], b"").expect("it answers").text();
+    assert!(told.starts_with("# of the first period:\n# warning[M051]: the period has 2 parts"), "{told}");
+    assert!(!told.contains("# of the other period:\n# warning[M051]: the period has"), "{told}");
 }
 
 #[test]

@@ -7,6 +7,7 @@ use std::process::{Command, Output};
 use dyelog::lqn::saved;
 use dyelog_server::store::{LEVELS, Store};
 
+use crate::metrics::metered_at;
 use crate::support::{BEGIN, SECOND, of_file, trace};
 
 fn period(store: &Path, arguments: &[&str]) -> Output {
@@ -56,8 +57,16 @@ fn intervals_are_listed_exported_imported_and_deleted() {
     let saved = folder.path().join("whole.json");
     fs::write(&saved, &whole).unwrap();
     let other = folder.path().join("other.db");
-    text(&period(&other, &["import", saved.to_str().unwrap()]));
+    let import = || {
+        let output = period(&other, &["import", saved.to_str().unwrap()]);
+        assert!(output.status.success());
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    assert_eq!(import(), "");
     assert_eq!(text(&period(&other, &["export"])), whole);
+    // The same once more counts twice, which is told.
+    let told = import();
+    assert!(told.contains("whole.json: the store seems to hold operations of it already, such as run `"), "{told}");
     assert!(text(&period(&path, &["delete", "--to", "1700000020"])).starts_with("deleted 2"));
     assert_eq!(text(&period(&path, &["list"])).lines().count(), 2);
 }
@@ -110,4 +119,62 @@ fn commands_of_dyelog_get_the_sub_model_of_the_period() {
     assert!(String::from_utf8_lossy(&second.stderr).contains("the period has 1 part:"));
     let differ = ["--to", "1700000010", "--other-from", "1700000010", "--other-to", "1700000020"];
     assert_eq!(String::from_utf8_lossy(&run("diff", &differ).stdout), format!("diff\n{}{}", of(0), of(1)));
+}
+
+#[cfg(unix)]
+#[test]
+fn what_metrics_tell_is_in_all_that_is_asked_of_a_period() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let path = folder.path().join("store.db");
+    drop(metered_at(&path));
+    let server = folder.path().join("dyelog-server");
+    fs::hard_link(env!("CARGO_BIN_EXE_dyelog-server"), &server).unwrap();
+    // One that tells how it was called, without folders, and makes a model that says so, too.
+    let dyelog = folder.path().join("dyelog");
+    let script = "#!/bin/sh
+line=
+for word; do
+  test -f \"$word\" && grep -q 'the model of' \"$word\" && line=\"$line ($(cat \"$word\"))\" || line=\"$line ${word##*/}\"
+  last=$word
+done
+test \"$1\" = model && echo \"the model of$line\" > \"$last\" || echo \"$line\"
+";
+    fs::write(&dyelog, script).unwrap();
+    fs::set_permissions(&dyelog, fs::Permissions::from_mode(0o755)).unwrap();
+    let run = |question: &str, arguments: &[&str]| {
+        let output = Command::new(&server).args(["period", question, "--store"]).arg(&path).args(arguments).output();
+        let output = output.unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).trim().to_owned()
+    };
+    let ends = ["--to", "1700000060", "--other-from", "0", "--other-to", "1700000060"];
+    let made = |name: &str, more: &str| {
+        format!("(the model of model {name} --utilisation metrics{more} --format json --output {name}.json)")
+    };
+    let told = run("diff", &[&ends[..], &["--", "--tolerance", "1%", "--config", "shop.toml", "-q"]].concat());
+    let more = " --config shop.toml -q";
+    assert_eq!(told, format!("diff {} {} --tolerance 1% -q", made("period-1", more), made("period-2", more)));
+    let arguments = ["--", "--against", "a.json", "b.json", "--config=shop.toml", "--group", "GET *"];
+    let told = run("validate", &[&["--to", "1700000060"], &arguments[..]].concat());
+    let of = made("period", " --config=shop.toml --group GET *");
+    assert_eq!(told, format!("validate {of} --against a.json b.json --group GET *"));
+}
+
+#[test]
+fn what_is_exported_has_the_rates_that_metrics_tell_and_the_rest_in_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.db");
+    drop(metered_at(&path));
+    let output = period(&path, &["export", "--to", "1700000060"]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("how busy processors were is not in it"), "{said}");
+    let utilisation = folder.path().join("utilisation");
+    let output = period(&path, &["export", "--to", "1700000060", "--utilisation", utilisation.to_str().unwrap()]);
+    assert!(output.stderr.is_empty() && fs::read_to_string(&utilisation).unwrap().contains("processor=\"stock\""));
+    let (submodel, _) = saved::parse(&"it".into(), &text(&output)).unwrap();
+    let total = submodel.scenarios.values().next().unwrap();
+    let weight = total.sampled.thousandths as f64 / 1000.0 / total.operations as f64;
+    assert!((weight - 4.0).abs() < 0.05, "{weight}");
 }

@@ -44,6 +44,14 @@ impl Program {
         Self { child, address }
     }
 
+    /// The most memory that it took, bytes.
+    #[cfg(target_os = "linux")]
+    pub fn most_memory(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("it runs");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("Linux tells it");
+        line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") << 10
+    }
+
     /// Waits until it ends by itself.
     pub fn wait(mut self) {
         assert!(self.child.wait().expect("it ends").success());

@@ -82,6 +82,9 @@ fn what_is_refused_says_why_and_harms_nobody() {
     assert_eq!(status(&[PROTOBUF, ("content-encoding", "br")], b"x"), 415);
     assert_eq!(status(&[PROTOBUF, GZIP], b"no gzip"), 400);
     assert_eq!(status(&[PROTOBUF], &vec![0; (20 << 20) + 1]), 413);
+    // For longer JSON there is never memory: nobody is to try again.
+    assert_eq!(status(&[JSON], format!("{{{}}}", " ".repeat(15 << 20)).as_bytes()), 413);
+    assert_eq!(status(&[JSON], format!("{{{}}}", " ".repeat(13 << 20)).as_bytes()), 200);
     // Of very many parts, and a gigabyte of zeros in a megabyte.
     assert_eq!(status(&[PROTOBUF, GZIP], &gzip(b"").repeat(5000)), 400);
     let mut bomb = GzEncoder::new(Vec::new(), Compression::best());
@@ -91,6 +94,29 @@ fn what_is_refused_says_why_and_harms_nobody() {
     assert_eq!(program.ask("GET", "/v1/traces", &[], b"").unwrap().status, 405);
     assert_eq!(program.ask("GET", "/healthz", &[], b"").unwrap().status, 200);
     assert_eq!(program.figure("dyelog_spans_received_total"), 0);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn large_bodies_of_many_at_a_time_take_no_more_memory_than_they_may() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = Program::start(&folder.path().join("store.db"), &[]);
+    let mut spans = trace(1, BEGIN, &[2; 8]);
+    for (_, span) in &mut spans {
+        span.trace_state = "x".repeat(1 << 20);
+    }
+    let (address, body) = (program.address, request(&spans));
+    assert!(body.len() > 16 << 20);
+    thread::scope(|scope| {
+        for _ in 0..8 {
+            // Those that find no room are to try again.
+            scope.spawn(|| {
+                (0..4).for_each(|_| assert!([200, 503].contains(&Program::put_to(address, &body).unwrap().status)));
+            });
+        }
+    });
+    let most = program.most_memory();
+    assert!(most < 140 << 20, "{} MiB", most >> 20);
 }
 
 #[test]

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
 use dyelog_observe::json;
-use dyelog_observe::observation::{Input, Observation, Operation, Process, Service as Served};
+use dyelog_observe::observation::{
+    Input, Observation, Operation, Output, Process, Request as Called, Service as Served,
+};
 use dyelog_server::access::Access;
 use dyelog_server::journal::Kind;
 use dyelog_server::serve::routes;
@@ -55,6 +57,13 @@ impl Asker {
 }
 
 impl Asker {
+    /// What is at a path, as text.
+    async fn text(&self, path: &str) -> String {
+        let request = Request::get(path).header("authorization", format!("Bearer {READ}")).body(Body::empty()).unwrap();
+        let answer = routes(&self.service, &self.access).oneshot(request).await.unwrap();
+        String::from_utf8(answer.into_body().collect().await.unwrap().to_bytes().to_vec()).unwrap()
+    }
+
     /// A call of gRPC: its answer, or the status.
     async fn call<O: Message + Default>(&self, name: &str, token: &str, question: &impl Message) -> Result<O, String> {
         let message = question.encode_to_vec();
@@ -169,8 +178,7 @@ fn managed_programs_do_not_manage() {
         for body in ["", "{", "{\"dyelog-observations\":2}", "[1]", "{\"dyelog-observations\":1,\"observations\":[{}]}"]
         {
             let (status, _) = asker.ask("POST", "/services/put", PUT, body).await;
-            let expected = if body.is_empty() { StatusCode::OK } else { StatusCode::BAD_REQUEST };
-            assert_eq!(status, expected, "{body}");
+            assert_eq!(status, StatusCode::BAD_REQUEST, "{body}");
         }
         assert_eq!(asker.ask("GET", "/services/get", READ, "").await.0, StatusCode::BAD_REQUEST);
         assert_eq!(asker.ask("GET", "/services/applications?from=2&to=1", READ, "").await.0, StatusCode::BAD_REQUEST);
@@ -204,6 +212,103 @@ fn every_path_of_the_description_answers_as_it_says() {
                 }
             }
         }
+    });
+}
+
+/// What of a value is not as its schema has it.
+fn unlike(schemas: &Value, schema: &Value, value: &Value, place: &str) -> Vec<String> {
+    if let Some(name) = schema["$ref"].as_str() {
+        return unlike(schemas, &schemas[name.rsplit('/').next().unwrap()], value, place);
+    }
+    let mut wrong = Vec::new();
+    let is_of_type = match schema["type"].as_str() {
+        Some("object") => value.is_object(),
+        Some("array") => value.is_array(),
+        Some("string") => value.is_string(),
+        Some("integer") => value.is_u64() || value.is_i64(),
+        Some("boolean") => value.is_boolean(),
+        _ => true,
+    };
+    let is_one = schema["enum"].as_array().is_none_or(|all| all.contains(value));
+    if !is_of_type || !is_one || !schema["const"].is_null() && schema["const"] != *value {
+        wrong.push(format!("{place} is {value}"));
+    }
+    let required = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    wrong.extend(required.filter(|name| value.get(name).is_none()).map(|name| format!("{place} has no {name}")));
+    for (name, own) in value.as_object().into_iter().flatten() {
+        match (schema["properties"].get(name), &schema["additionalProperties"]) {
+            (Some(schema), _) => wrong.extend(unlike(schemas, schema, own, &format!("{place}.{name}"))),
+            (None, schema) if schema.is_object() => wrong.extend(unlike(schemas, schema, own, place)),
+            (None, others) if *others == Value::Bool(false) => wrong.push(format!("{place} has {name}")),
+            _ => {}
+        }
+    }
+    for own in value.as_array().into_iter().flatten() {
+        wrong.extend(unlike(schemas, &schema["items"], own, place));
+    }
+    wrong
+}
+
+#[test]
+fn reports_are_as_they_are_described() {
+    let schemas = dyelog_server::openapi::description()["components"]["schemas"].clone();
+    let unlike = |report: &Value| unlike(&schemas, &schemas["Observations"], report, "report");
+    let mut own = observed("shop", 7, 1);
+    own[0].interfaces.insert("I".into(), BTreeSet::from(["http".into()]));
+    own[0].covered -= 1;
+    own[0].threads.configured = Some(3);
+    (own[0].intervals, own[0].lost) = (2, 1);
+    let operation = Operation::new("J", "p");
+    let within = Some(Operation::new("I", "o"));
+    let key = Output { within, operation, request: Called::Deferred, protocol: "http".into() };
+    own[0].outputs.entry(key).or_default().add(0.01);
+    let report: Value = serde_json::from_str(&json::write(&own)).unwrap();
+    assert_eq!(unlike(&report), Vec::<String>::new());
+    // Each member that is written is one that is described, and the other way round.
+    let described = schemas["Observation"]["properties"].as_object().unwrap().keys().map(String::as_str);
+    let written = report["observations"][0].as_object().unwrap().keys().map(String::as_str);
+    let only_where_false = BTreeSet::from(["managed"]);
+    assert_eq!(&described.collect::<BTreeSet<_>>() - &written.collect(), only_where_false);
+    run(async |asker| {
+        assert_eq!(asker.ask("POST", "/services/put", PUT, &report.to_string()).await.0, StatusCode::OK);
+        // What the description does not allow is refused.
+        let spoilt = |change: &dyn Fn(&mut Value)| {
+            let mut other = report.clone();
+            change(&mut other["observations"][0]);
+            assert!(!unlike(&other).is_empty(), "{other}");
+            other.to_string()
+        };
+        for wrong in [
+            spoilt(&|own| drop(own.as_object_mut().unwrap().remove("host"))),
+            spoilt(&|own| own["color"] = Value::from("red")),
+            spoilt(&|own| own["inputs"][0]["service"] = Value::from("synchronous")),
+            spoilt(&|own| own["inputs"][0]["femtoseconds"] = Value::from(7)),
+            spoilt(&|own| own["outputs"][0]["request"] = Value::Null),
+            String::new(),
+            " \n".to_owned(),
+        ] {
+            let (status, answer) = asker.ask("POST", "/services/put", PUT, &wrong).await;
+            assert_eq!(status, StatusCode::BAD_REQUEST, "{wrong}: {answer}");
+        }
+    });
+}
+
+#[test]
+fn changes_of_what_is_observed_are_told_wherever_it_is_asked_about() {
+    run(async |asker| {
+        let mut own = observed("shop", 7, 60);
+        for (number, one) in own.iter_mut().enumerate() {
+            one.resources.cpu = if number < 30 { 250_000_000 } else { 500_000_000 } + (number as u64 % 5) * 5_000_000;
+        }
+        assert_eq!(asker.ask("POST", "/services/put", PUT, &json::write(&own)).await.0, StatusCode::OK);
+        let (_, found) = asker.ask("GET", "/services/get?host=h&process=7", READ, "").await;
+        let told = found["processes"][0]["changes"][0].as_str().unwrap_or_default();
+        assert!(told.starts_with("at 1970-01-01T00:0") && told.contains("`I.o` of `p` takes"), "{found}");
+        let (_, steady) = asker.ask("GET", "/services/get?host=h&process=7&to=290", READ, "").await;
+        assert_eq!(steady["processes"][0]["changes"], serde_json::json!([]));
+        let model = asker.text("/v1/observed/model").await;
+        assert!(model.starts_with("# ") && model.contains("O012") && model.contains("`I.o` of `p` takes"), "{model}");
+        assert!(dyelog::lqn::read_any("it", &model).is_ok());
     });
 }
 

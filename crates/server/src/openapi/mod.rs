@@ -1,5 +1,7 @@
 //! The description of the HTTP interface, in the terms of OpenAPI 3.1. Tests hold it against what is served.
 
+mod reports;
+
 use serde_json::{Map, Value, json};
 
 /// Times as questions have them.
@@ -116,7 +118,10 @@ fn traces() -> Vec<Path> {
         other["name"] = json!(format!("other_{}", end["name"].as_str().unwrap_or_default()));
         other
     }));
-    let apart = ("Numbers that differ by more than 1 %.", text_of("text/plain"));
+    let apart = (
+        "Numbers that differ by more than 1 %; comments before them say what there is to know about the periods.",
+        text_of("text/plain"),
+    );
     let difference = operation(
         "By what the model of a period differs from that of another.",
         &apart,
@@ -281,8 +286,10 @@ fn schemas() -> Value {
         "Done": object(json!({ "done": { "type": "boolean" } })),
         "Stored": object(json!({ "stored": count, "duplicates": count })),
         "Deleted": object(json!({ "deleted": count })),
-        // How many observations were new, and how many were there, where it was reports.
-        "Imported": object(json!({ "imported": { "type": "boolean" }, "stored": perhaps(count.clone()), "duplicates": perhaps(count.clone()) })),
+        // How many observations were new, and how many were there, where it was reports; that operations of a sub-model count twice.
+        "Imported": object(json!({
+            "imported": { "type": "boolean" }, "stored": perhaps(count.clone()), "duplicates": perhaps(count.clone()), "warning": perhaps(text.clone()),
+        })),
         "Applications": object(json!({ "applications": list(text.clone()) })),
         "Processes": object(json!({ "processes": list(of("Process")) })),
         // Times are nanoseconds since 1970.
@@ -298,8 +305,14 @@ fn schemas() -> Value {
         "ProcessFigures": object(json!({
             "process": perhaps(of("Process")), "from": whole, "to": whole, "seconds": number, "intervals": count,
             "cpu": estimate(), "disk": estimate(), "inputs": list(of("Operation")), "outputs": list(of("Operation")),
+            // What changes within the period, and when.
+            "changes": list(text.clone()),
         })),
-        "Observations": object(json!({ "dyelog-observations": { "const": 1 }, "observations": list(any("An observation.")) })),
+        "Observations": reports::observations(),
+        "Observation": reports::observation(),
+        "Resources": reports::resources(),
+        "Input": reports::input(),
+        "Output": reports::output(),
         "Intervals": object(json!({ "intervals": list(object(json!({
             "start": { "type": "string", "format": "date-time" }, "seconds": count, "spans": count, "bytes": count,
         }))) })),
