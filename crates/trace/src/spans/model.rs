@@ -232,6 +232,11 @@ impl Clock {
         self.host.is_some()
     }
 
+    /// The names that tell it from others.
+    pub fn texts(self, names: &Names) -> [&str; 3] {
+        [self.host, self.service, self.instance].map(|name| names.text(name))
+    }
+
     /// How it is shown.
     pub fn label(self, names: &Names) -> String {
         if self.host.is_some() {

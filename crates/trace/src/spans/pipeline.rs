@@ -474,7 +474,7 @@ impl Survey {
 
     /// All trees were looked at.
     fn settle(mut self, names: &Names) -> Self {
-        self.skew.fit();
+        self.skew.fit(names);
         self.unanswered.settle(self.lost, std::mem::take(&mut self.torn), names);
         self.dropped.settle(self.lost, &self.unanswered.lost_by_service(), names);
         let most = |services: FxHashMap<Name, u64>| {

@@ -27,7 +27,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::spans::model::Clock;
 use crate::spans::pipeline::SLACK;
-use dyelog_diagnostic::names::Name;
+use dyelog_diagnostic::names::{Name, Names};
 
 /// The fewest calls that contradict a common clock.
 const ENOUGH: usize = 10;
@@ -121,8 +121,8 @@ impl Skew {
         }
     }
 
-    /// Decides on the offsets.
-    pub fn fit(&mut self) {
+    /// Decides on the offsets. Names tell clocks apart, in whatever order they were met.
+    pub fn fit(&mut self, names: &Names) {
         let all = std::mem::take(&mut self.bounds);
         let contradict = |((from, to), bounds): (&(Clock, Clock), &Bounds)| {
             from.machine().filter(|machine| to.machine() == Some(*machine) && bounds.contradict_one_clock())
@@ -143,7 +143,7 @@ impl Skew {
             }
         }
         if !self.offsets.is_empty() {
-            self.next = ways(pairs);
+            self.next = ways(pairs, names);
         }
     }
 
@@ -199,8 +199,8 @@ struct Pair {
 }
 
 /// The way from each clock to one that all come to: in a spanning tree of pairs with most calls, to the clock that is called by no other and calls most. What tells equals apart
-/// depends on nothing but the calls.
-fn ways(mut pairs: Vec<Pair>) -> FxHashMap<Clock, (Clock, bool)> {
+/// depends on nothing but the calls and the names.
+fn ways(mut pairs: Vec<Pair>, names: &Names) -> FxHashMap<Clock, (Clock, bool)> {
     let mut clocks: FxHashMap<Clock, (bool, Reverse<usize>, i64)> = FxHashMap::default();
     for pair in &pairs {
         for (clock, is_called) in [(pair.from, false), (pair.to, true)] {
@@ -211,8 +211,8 @@ fn ways(mut pairs: Vec<Pair>) -> FxHashMap<Clock, (Clock, bool)> {
         }
     }
     let mut ranked: Vec<Clock> = clocks.keys().copied().collect();
-    ranked.sort_unstable_by_key(|clock| (clocks[clock], *clock));
-    pairs.sort_unstable_by_key(|pair| (Reverse(pair.calls), pair.first, pair.from, pair.to));
+    ranked.sort_by_cached_key(|clock| (clocks[clock], clock.texts(names)));
+    pairs.sort_by_cached_key(|pair| (Reverse(pair.calls), pair.first, pair.from.texts(names), pair.to.texts(names)));
     let places: FxHashMap<Clock, usize> = ranked.iter().enumerate().map(|(place, clock)| (*clock, place)).collect();
     let mut trees = UnionFind::new(ranked.len());
     let mut beside: FxHashMap<Clock, Vec<(Clock, bool)>> = FxHashMap::default();
@@ -398,8 +398,7 @@ mod tests {
 
     const MS: i64 = 1_000_000;
 
-    fn clocks<const N: usize>() -> [Clock; N] {
-        let mut names = Names::default();
+    fn clocks<const N: usize>(names: &mut Names) -> [Clock; N] {
         std::array::from_fn(|number| Clock::of(names.intern(&format!("host {number}"))))
     }
 
@@ -412,31 +411,34 @@ mod tests {
         })
     }
 
-    fn fitted(calls: impl IntoIterator<Item = Observation>) -> Skew {
+    fn fitted(names: &Names, calls: impl IntoIterator<Item = Observation>) -> Skew {
         let mut skew = Skew::default();
         calls.into_iter().for_each(|call| skew.observe(call));
-        skew.fit();
+        skew.fit(names);
         skew
     }
 
     #[test]
     fn second_phases_are_no_clocks() {
-        let [from, to] = clocks();
+        let mut names = Names::default();
+        let [from, to] = clocks(&mut names);
         // From none to 8 ms.
-        let skew = fitted(calls(from, to, 0, |number| number % 9 * MS));
+        let skew = fitted(&names, calls(from, to, 0, |number| number % 9 * MS));
         assert_eq!(skew.offset(from, to, 0), 0);
         // With few of them, a clock that is off is.
-        let skew = fitted(calls(from, to, 20 * MS, |number| if number % 10 == 0 { 8 * MS } else { 0 }));
+        let skew = fitted(&names, calls(from, to, 20 * MS, |number| if number % 10 == 0 { 8 * MS } else { 0 }));
         assert_eq!(skew.offset(from, to, 0), -20 * MS);
         // A server that seems to begin before it is called has a clock that is off, whatever follows.
-        let skew = fitted(calls(from, to, -20 * MS, |number| number % 9 * MS));
+        let skew = fitted(&names, calls(from, to, -20 * MS, |number| number % 9 * MS));
         assert!((skew.offset(from, to, 0) - 20 * MS).abs() <= 2 * MS, "{}", skew.offset(from, to, 0));
     }
 
     #[test]
     fn operations_come_to_one_clock() {
-        let [first, second, server, behind] = clocks();
+        let mut names = Names::default();
+        let [first, second, server, behind] = clocks(&mut names);
         let skew = fitted(
+            &names,
             calls(first, server, 300 * MS, |_| 0)
                 .chain(calls(second, server, -200 * MS, |_| 0).skip(100))
                 .chain(calls(server, behind, 0, |_| 0)),
@@ -448,6 +450,6 @@ mod tests {
         assert_eq!(skew.base(server, at), -300 * MS);
         assert_eq!(skew.base(behind, at), -300 * MS);
         // Where no clock is off, nothing is moved.
-        assert_eq!(fitted(calls(first, server, 0, |_| 0)).base(second, at), 0);
+        assert_eq!(fitted(&names, calls(first, server, 0, |_| 0)).base(second, at), 0);
     }
 }
