@@ -5,6 +5,10 @@
 //! Poisson process. Both are point processes with an intensity that depends on n, so that their likelihood is known (Brémaud, Point Processes and
 //! Queues, 1981, §VI.3): that of customers over that of arrivals from outside, each with its best rate, is greatest at the N that is
 //! taken. How long operations take, and where they wait, does not matter to it.
+//!
+//! Arrivals from outside may be regular, as those of load generators with a constant rate and of timers are: then few begin while many are under way, too, since one has
+//! just begun. So rates are compared among times at which the last begin is as long ago: intensities are in proportion to N − n in each such stratum (Cox, Regression models and
+//! life-tables, 1972, whose baseline hazard is of any form).
 
 use std::collections::BTreeMap;
 
@@ -26,6 +30,12 @@ const FITS: f64 = 1.92;
 
 /// More customers arrive as if from outside.
 const MOST: u32 = 512;
+
+/// So many strata of times since the last begin, with as many begins in each.
+const STRATA: usize = 8;
+
+/// Where the first of these is divided.
+const FIRST: [f64; 7] = [0.25, 0.5, 0.75, 0.9, 0.97, 0.99, 0.999];
 
 /// A finite population.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -120,14 +130,35 @@ fn fitted(totals: &[&ScenarioTotal]) -> Option<Population> {
 struct Presence {
     /// Begins by twice the number that each found.
     found: BTreeMap<u64, f64>,
+    /// By how long ago the last begin was.
+    strata: Vec<Stratum>,
+    /// The most that were under way.
+    most: u64,
+}
+
+/// Times at which the last begin was about as long ago.
+#[derive(Clone, Copy, Default)]
+struct Stratum {
+    /// Up to how long, nanoseconds.
+    until: u64,
     /// Begins.
     arrivals: f64,
     /// Time that was looked at, nanoseconds.
     time: f64,
     /// The same times the number under way.
     spent: f64,
-    /// The most that were under way.
-    most: u64,
+}
+
+/// Strata with as many begins in each, of these intervals between begins; the first of them in parts, since nearly regular begins lie at its end.
+fn strata(mut intervals: Vec<u64>) -> Vec<Stratum> {
+    intervals.sort_unstable();
+    let bound = |number: usize| intervals.get(intervals.len() * number / STRATA).copied().unwrap_or(u64::MAX);
+    let first = bound(1);
+    let parts = FIRST.iter().map(|part| (first as f64 * part) as u64);
+    let mut bounds: Vec<u64> = parts.chain((1..STRATA).map(bound)).filter(|bound| *bound > 0).collect();
+    bounds.dedup();
+    bounds.push(u64::MAX);
+    bounds.into_iter().map(|until| Stratum { until, ..Stratum::default() }).collect()
 }
 
 impl Presence {
@@ -143,7 +174,9 @@ impl Presence {
         let mut lengths: Vec<u64> = kept.iter().flatten().map(|stay| stay.length).collect();
         lengths.sort_unstable();
         let Some(&long) = lengths.get(lengths.len().saturating_sub(1) * 99 / 100) else { return Self::default() };
-        let mut presence = Self::default();
+        let intervals = kept.iter().flat_map(|stretch| stretch.windows(2));
+        let intervals = intervals.map(|pair| pair[1].start.abs_diff(pair[0].start)).collect();
+        let mut presence = Self { strata: strata(intervals), ..Self::default() };
         for stretch in &kept {
             let pause = load::PAUSE * (stretch[stretch.len() - 1].start.abs_diff(stretch[0].start)) as f64
                 / stretch.len() as f64;
@@ -163,10 +196,10 @@ impl Presence {
         let is_coarse = edges.iter().all(|(time, _)| clocks::is_whole(*time));
         let from = first.start.saturating_add_unsigned(long);
         let (mut there, mut left, mut now) = (0_u64, 0_u64, first.start);
+        let mut begun = first.start;
         for (time, begins) in edges.into_iter().take_while(|(time, _)| *time <= last.start) {
-            let since = time.abs_diff(now.max(from).min(time)) as f64;
-            self.time += since;
-            self.spent += since * there as f64;
+            let ago = |at: i64| at.max(begun).abs_diff(begun);
+            self.pass(ago(now.max(from).min(time)), ago(time), there);
             if time != now {
                 (now, left) = (time, 0);
             }
@@ -179,11 +212,38 @@ impl Presence {
                 // By such a clock half of those that ended at that time were still there.
                 let found = 2 * there + if is_coarse { left } else { 0 };
                 *self.found.entry(found).or_default() += 1.0;
-                self.arrivals += 1.0;
+                self.at(ago(time)).arrivals += 1.0;
                 self.most = self.most.max(there + 1);
             }
             there += 1;
+            begun = time;
         }
+    }
+
+    /// The stratum where the last begin was so long ago.
+    fn at(&mut self, ago: u64) -> &mut Stratum {
+        let place = self.strata.partition_point(|own| own.until < ago);
+        &mut self.strata[place]
+    }
+
+    /// Time passes while so many are under way, from so long to so long after the last begin.
+    fn pass(&mut self, from: u64, to: u64, there: u64) {
+        let first = self.strata.partition_point(|own| own.until <= from);
+        let mut from = from;
+        for own in &mut self.strata[first..] {
+            let until = own.until.min(to);
+            let time = until.saturating_sub(from) as f64;
+            own.time += time;
+            own.spent += time * there as f64;
+            from = until;
+            if until == to {
+                break;
+            }
+        }
+    }
+
+    fn arrivals(&self) -> f64 {
+        self.strata.iter().map(|own| own.arrivals).sum()
     }
 
     /// The logarithm of the likelihood ratio of so many customers against arrivals from outside.
@@ -192,12 +252,14 @@ impl Presence {
         let met: f64 =
             self.found.iter().map(|(found, count)| count * (-(*found as f64) / 2.0 / customers).ln_1p()).sum();
         // Think times below what clocks tell apart are none.
-        let thinking = (1.0 - self.spent / (customers * self.time)).max(1e-9);
-        met - self.arrivals * thinking.ln()
+        let thinking = |own: &Stratum| (1.0 - own.spent / (customers * own.time)).max(1e-9);
+        let of = |own: &Stratum| if own.time > 0.0 { own.arrivals * thinking(own).ln() } else { 0.0 };
+        met - self.strata.iter().map(of).sum::<f64>()
     }
 
     fn fitted(&self) -> Option<Population> {
-        if self.arrivals < ENOUGH || self.time <= 0.0 {
+        let arrivals = self.arrivals();
+        if arrivals < ENOUGH || self.strata.iter().all(|own| own.time <= 0.0) {
             return None;
         }
         let found = self.found.keys().next_back().map_or(0, |found| found / 2 + 1);
@@ -212,7 +274,7 @@ impl Presence {
         let fewest = fit.next().unwrap_or(customers);
         let most = fit.next_back().unwrap_or(fewest);
         let range = (fewest, Some(most).filter(|most| *most < MOST));
-        Some(Population { customers, range, gain, arrivals: self.arrivals })
+        Some(Population { customers, range, gain, arrivals })
     }
 }
 
@@ -287,6 +349,21 @@ mod tests {
     fn found(totals: &[ScenarioTotal]) -> Vec<Option<Customers>> {
         let told: Vec<(&ScenarioTotal, Option<f64>)> = totals.iter().map(|total| (total, Some(rate(total)))).collect();
         customers(&told)
+    }
+
+    /// Load generators with a constant rate, and timers.
+    #[test]
+    fn regular_arrivals_from_outside_are_no_customers() {
+        for (seed, of) in [(1, 1), (2, 3), (3, 10)] {
+            let (mut draw, mut total, mut start) = (Draw(seed), ScenarioTotal::default(), 0);
+            for _ in 0..4000 {
+                // At a constant rate, or the sum of several exponential times, which is the more regular the more there are.
+                start += if of == 1 { 20_000_000 } else { (0..of).map(|_| draw.time(0.02 / f64::from(of))).sum() };
+                let wait = draw.time(0.03);
+                add(&mut total, start, wait);
+            }
+            assert_eq!(customers(&[(&total, Some(50.0))]), [None], "{of}");
+        }
     }
 
     #[test]

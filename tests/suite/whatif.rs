@@ -539,14 +539,13 @@ fn where_the_model_is_unlike_the_traces_questions_tell_it() {
     let folder = Folder::new();
     let stays = crate::servers::station(3, 1, 0.8, 3000);
     let trace = folder.file("t.jsonl", &crate::servers::spans(&stays, 1, |_| true));
-    // Of twice as many servers nobody had to wait.
-    let config = folder.file("t.toml", "[processor.host]\nmultiplicity = 4\n");
+    let config = folder.file("t.toml", "[demand.entry]\nserve = \"1 ms\"\n");
     let goal = ["--largest", "scenario.\"host serve\".rate=1..100", "--goal", "utilization < 0.9"];
     for (config, told) in [(Some(config), true), (None, false)] {
         let given: Vec<&str> = config.iter().flat_map(|file| ["--config", file]).collect();
         let asked = [&["whatif", &trace, "--set", "scenario.\"host serve\".rate=*1.1"][..], &given].concat();
         let (_, _, words) = run(&asked);
-        let is_told = |words: &str| words.contains("M030") || words.contains("the traced");
+        let is_told = |words: &str| words.contains("warning[M030]");
         assert_eq!(is_told(&words), told, "{words}");
         let (_, _, words) = run(&[&["search", &trace][..], &goal, &given].concat());
         assert_eq!(is_told(&words), told, "{words}");
