@@ -127,6 +127,9 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     ])?;
     let mut subjects = source::subjects(&[&arguments.source.files], &arguments.source, terminal)?;
     for questioned in &mut subjects {
+        if !arguments.list {
+            terminal.report(&questioned.unlike_traced());
+        }
         whatif::set(&mut questioned.subject, &arguments.set, terminal)?;
     }
     let subject = &subjects[0].subject;
@@ -135,7 +138,6 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
         return Ok(Exit::Ok);
     }
     subjects[0].check()?;
-    terminal.report(&subjects[0].unlike_traced());
     let base = subject.base();
     let (goals, errors) =
         whatif::gather(arguments.goal.iter().map(|text| Goal::parse(text, &base.model, base.origins.as_ref())));

@@ -92,6 +92,9 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     let subjects = source::subjects(&sets, &arguments.source, terminal)?;
     let mut subjects: Vec<(String, Questioned)> = sets.iter().map(|files| name(files)).zip(subjects).collect();
     for (name, questioned) in &mut subjects {
+        if !arguments.list {
+            terminal.report(&questioned.unlike_traced());
+        }
         set(&mut questioned.subject, &arguments.set, terminal).map_err(|failure| match failure {
             Failure::Input(errors) if sets.len() > 1 => {
                 Failure::Input(errors.into_iter().map(|error| error.with_note(format!("in {name}"))).collect())
@@ -110,9 +113,6 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
         subjects.iter().try_for_each(|(_, questioned)| questioned.check())?;
     }
     let mut output = Output::open(&arguments.output)?;
-    if !arguments.list {
-        subjects.iter().for_each(|(_, questioned)| terminal.report(&questioned.unlike_traced()));
-    }
     if arguments.list {
         output.text(&list(&subjects[0].1.subject))?;
         output.finish()?;

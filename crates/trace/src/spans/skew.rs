@@ -4,8 +4,8 @@
 //! all calls between the two: each call bounds the amount from both sides, and the amount that satisfies most calls is
 //! taken (the classical bounds of clock synchronisation, of all calls at once). A server that takes longer than its client waits has a second
 //! phase; such a call only says that the server began while the client waited, and proposes no offset. Nothing is moved
-//! where no offset satisfies more calls than none does. Where servers have second phases, those may be why a server ends after its client: then an offset is taken only if most
-//! servers do so without it, and hardly any with it.
+//! where no offset satisfies more calls than none does. Where servers have second phases, those are why a server ends after its client if a third of those that could end in time do, and
+//! servers begin while their clients wait.
 //!
 //! Clocks drift, and are set. Where an offset of its own for each of several periods of time satisfies at least 5% more of the calls, the
 //! offset goes from the one to the next in straight lines.
@@ -51,6 +51,8 @@ struct Bound {
     at: i64,
     low: i64,
     high: i64,
+    /// The most for which the callee begins before its caller has the answer.
+    answered: i64,
 }
 
 impl Bound {
@@ -109,13 +111,13 @@ impl Skew {
         let at = call.inner.0;
         let low = call.outer.0.saturating_sub(call.inner.0);
         let high = call.outer.1.saturating_sub(call.inner.1);
+        let answered = call.outer.1.saturating_sub(call.inner.0);
         let bounds = self.bounds.entry((call.from, call.to)).or_default();
         match (low <= high, call.client) {
-            (true, true) => bounds.strong.push(Bound { at, low, high }),
-            (true, false) => bounds.weak.push(Bound { at, low, high }),
+            (true, true) => bounds.strong.push(Bound { at, low, high, answered }),
+            (true, false) => bounds.weak.push(Bound { at, low, high, answered }),
             (false, true) => {
-                let high = call.outer.1.saturating_sub(call.inner.0);
-                bounds.starts.push(Bound { at, low, high });
+                bounds.starts.push(Bound { at, low, high: answered, answered });
             }
             (false, false) => {}
         }
@@ -301,19 +303,17 @@ impl Bounds {
                 (offset, most) = (varying, by_varying);
             }
         }
-        (most > by_none && !second_phases_explain(&strong, &starts, &offset)).then_some(offset)
+        (most > by_none && !second_phases_explain(&strong, &starts)).then_some(offset)
     }
 }
 
-/// Whether second phases are why servers end after their clients: there are some that take longer than their clients wait, hardly any server begins too early, and many end in
-/// time without the offset, or late with it.
-fn second_phases_explain(strong: &[Bound], starts: &[Bound], offset: &Offset) -> bool {
-    let early = strong.iter().chain(starts).filter(|bound| bound.low > 0).count();
-    let late = |of: &Offset| strong.iter().filter(|bound| bound.high < of.at(bound.at)).count();
-    let (by_none, by_offset) = (late(&Offset::constant(0)), late(offset));
-    let some = starts.len() * SOME.1 >= (strong.len() + starts.len()) * SOME.0;
-    let many_agree = by_none * 3 <= strong.len() * 2;
-    some && early * FEW.1 <= by_none * FEW.0 && (many_agree || by_offset * FEW.1 > by_none * FEW.0)
+/// Whether second phases are why servers end after their clients: there are some that take longer than their clients wait, hardly any server begins before its client or after it
+/// has the answer, and many end in time as clocks are.
+fn second_phases_explain(strong: &[Bound], starts: &[Bound]) -> bool {
+    let all = strong.len() + starts.len();
+    let apart = strong.iter().chain(starts).filter(|bound| bound.low > 0 || bound.answered < 0).count();
+    let in_time = strong.iter().filter(|bound| bound.allows(0)).count();
+    starts.len() * SOME.1 >= all * SOME.0 && apart * FEW.1 <= all * FEW.0 && in_time * 3 >= strong.len()
 }
 
 impl Offset {
@@ -428,6 +428,9 @@ mod tests {
         // With few of them, a clock that is off is.
         let skew = fitted(&names, calls(from, to, 20 * MS, |number| if number % 10 == 0 { 8 * MS } else { 0 }));
         assert_eq!(skew.offset(from, to, 0), -20 * MS);
+        // So is one by which servers begin after the answer.
+        let skew = fitted(&names, calls(from, to, 300 * MS, |number| number % 9 * MS));
+        assert!((skew.offset(from, to, 0) + 300 * MS).abs() <= 2 * MS, "{}", skew.offset(from, to, 0));
         // A server that seems to begin before it is called has a clock that is off, whatever follows.
         let skew = fitted(&names, calls(from, to, -20 * MS, |number| number % 9 * MS));
         assert!((skew.offset(from, to, 0) - 20 * MS).abs() <= 2 * MS, "{}", skew.offset(from, to, 0));
