@@ -8,7 +8,8 @@
 //!
 //! Arrivals from outside may be regular, as those of load generators with a constant rate and of timers are: then few begin while many are under way, too, since one has
 //! just begun. So rates are compared among times at which the last begin is as long ago: intensities are in proportion to N − n in each such stratum (Cox, Regression models and
-//! life-tables, 1972, whose baseline hazard is of any form).
+//! life-tables, 1972, whose baseline hazard is of any form). Where n is the same whenever the last begin is as long ago, as where all takes the same time, strata tell nothing: then
+//! all times are compared.
 
 use std::collections::BTreeMap;
 
@@ -147,13 +148,30 @@ struct Stratum {
     time: f64,
     /// The same times the number under way.
     spent: f64,
+    /// The same times its square.
+    squares: f64,
+}
+
+impl Stratum {
+    /// The logarithm of what is left of the rate of so many customers for those under way.
+    fn left(&self, customers: f64) -> f64 {
+        // Think times below what clocks tell apart are none.
+        (1.0 - self.spent / (customers * self.time)).max(1e-9).ln()
+    }
+
+    /// The logarithm of the likelihood ratio that begins here would come to on average if there were so many customers: to second order in how the number under way varies.
+    fn due(&self, customers: f64) -> f64 {
+        let mean = self.spent / self.time;
+        let variance = (self.squares / self.time - mean * mean).max(0.0);
+        0.5 * self.arrivals * variance / (customers - mean).max(1e-9).powi(2)
+    }
 }
 
 /// Strata with as many begins in each, of these intervals between begins; the first of them in parts, since nearly regular begins lie at its end.
 fn strata(mut intervals: Vec<u64>) -> Vec<Stratum> {
     intervals.sort_unstable();
     let bound = |number: usize| intervals.get(intervals.len() * number / STRATA).copied().unwrap_or(u64::MAX);
-    let first = bound(1);
+    let first = intervals.get(intervals.len() / STRATA).copied().unwrap_or(0);
     let parts = FIRST.iter().map(|part| (first as f64 * part) as u64);
     let mut bounds: Vec<u64> = parts.chain((1..STRATA).map(bound)).filter(|bound| *bound > 0).collect();
     bounds.dedup();
@@ -174,7 +192,9 @@ impl Presence {
         let mut lengths: Vec<u64> = kept.iter().flatten().map(|stay| stay.length).collect();
         lengths.sort_unstable();
         let Some(&long) = lengths.get(lengths.len().saturating_sub(1) * 99 / 100) else { return Self::default() };
-        let intervals = kept.iter().flat_map(|stretch| stretch.windows(2));
+        // By a clock that counts in steps nobody knows how long ago the last begin was.
+        let is_coarse = kept.iter().flatten().all(|stay| clocks::is_whole(stay.start) && clocks::is_whole(stay.end()));
+        let intervals = kept.iter().filter(|_| !is_coarse).flat_map(|stretch| stretch.windows(2));
         let intervals = intervals.map(|pair| pair[1].start.abs_diff(pair[0].start)).collect();
         let mut presence = Self { strata: strata(intervals), ..Self::default() };
         for stretch in &kept {
@@ -235,6 +255,7 @@ impl Presence {
             let time = until.saturating_sub(from) as f64;
             own.time += time;
             own.spent += time * there as f64;
+            own.squares += time * (there * there) as f64;
             from = until;
             if until == to {
                 break;
@@ -242,31 +263,51 @@ impl Presence {
         }
     }
 
-    fn arrivals(&self) -> f64 {
-        self.strata.iter().map(|own| own.arrivals).sum()
+    /// All times together.
+    fn whole(&self) -> Stratum {
+        let add = |sum: Stratum, own: &Stratum| Stratum {
+            until: own.until,
+            arrivals: sum.arrivals + own.arrivals,
+            time: sum.time + own.time,
+            spent: sum.spent + own.spent,
+            squares: sum.squares + own.squares,
+        };
+        self.strata.iter().fold(Stratum::default(), add)
     }
 
-    /// The logarithm of the likelihood ratio of so many customers against arrivals from outside.
-    fn gain(&self, customers: u32) -> f64 {
+    /// The logarithm of the likelihood ratio of so many customers against arrivals from outside, in these strata.
+    fn gain(&self, strata: &[Stratum], customers: u32) -> f64 {
         let customers = f64::from(customers);
         let met: f64 =
             self.found.iter().map(|(found, count)| count * (-(*found as f64) / 2.0 / customers).ln_1p()).sum();
-        // Think times below what clocks tell apart are none.
-        let thinking = |own: &Stratum| (1.0 - own.spent / (customers * own.time)).max(1e-9);
-        let of = |own: &Stratum| if own.time > 0.0 { own.arrivals * thinking(own).ln() } else { 0.0 };
-        met - self.strata.iter().map(of).sum::<f64>()
+        let timed = strata.iter().filter(|own| own.time > 0.0);
+        met - timed.map(|own| own.arrivals * own.left(customers)).sum::<f64>()
     }
 
     fn fitted(&self) -> Option<Population> {
-        let arrivals = self.arrivals();
-        if arrivals < ENOUGH || self.strata.iter().all(|own| own.time <= 0.0) {
+        let whole = self.whole();
+        if whole.arrivals < ENOUGH || whole.time <= 0.0 {
             return None;
         }
         let found = self.found.keys().next_back().map_or(0, |found| found / 2 + 1);
         let least = u32::try_from(self.most.max(found)).ok().filter(|least| *least <= MOST)?.max(1);
-        let gains: Vec<(u32, f64)> = (least..=MOST).map(|customers| (customers, self.gain(customers))).collect();
-        let &(customers, gain) =
-            gains.iter().max_by(|left, right| left.1.total_cmp(&right.1).then(right.0.cmp(&left.0)))?;
+        let gains_in = |strata: &[Stratum]| -> Vec<(u32, f64)> {
+            (least..=MOST).map(|customers| (customers, self.gain(strata, customers))).collect()
+        };
+        let best = |gains: &[(u32, f64)]| {
+            gains.iter().max_by(|left, right| left.1.total_cmp(&right.1).then(right.0.cmp(&left.0))).copied()
+        };
+        let mut gains = gains_in(&self.strata);
+        let (mut customers, mut gain) = best(&gains)?;
+        if gain < TELLS {
+            let all = gains_in(&[whole]);
+            let (most_likely, own) = best(&all)?;
+            let timed = self.strata.iter().filter(|own| own.time > 0.0);
+            let due: f64 = timed.map(|own| own.due(f64::from(most_likely))).sum();
+            if due < TELLS {
+                (gains, customers, gain) = (all, most_likely, own);
+            }
+        }
         if gain < TELLS || customers == MOST {
             return None;
         }
@@ -274,7 +315,7 @@ impl Presence {
         let fewest = fit.next().unwrap_or(customers);
         let most = fit.next_back().unwrap_or(fewest);
         let range = (fewest, Some(most).filter(|most| *most < MOST));
-        Some(Population { customers, range, gain, arrivals })
+        Some(Population { customers, range, gain, arrivals: whole.arrivals })
     }
 }
 

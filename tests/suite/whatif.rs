@@ -537,7 +537,7 @@ fn the_command_tells_the_bounds_of_open_arrivals() {
 #[test]
 fn where_the_model_is_unlike_the_traces_questions_tell_it() {
     let folder = Folder::new();
-    let stays = crate::servers::station(3, 1, 0.8, 3000);
+    let stays = crate::servers::station(3, 1, 0.3, 3000);
     let trace = folder.file("t.jsonl", &crate::servers::spans(&stays, 1, |_| true));
     let config = folder.file("t.toml", "[demand.entry]\nserve = \"1 ms\"\n");
     let goal = ["--largest", "scenario.\"host serve\".rate=1..100", "--goal", "utilization < 0.9"];
