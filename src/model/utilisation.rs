@@ -164,7 +164,7 @@ pub fn cores(told: &[Capacity], sub: &SubModel, configuration: &Configuration) -
 
 /// Those of the series that tell how busy processors of a sub-model were while it was recorded, each of them with its processor's name
 /// alone. What nothing of it has to do with is left out: servers of metrics send all that they have.
-pub fn fitting(series: Vec<Series>, sub: &SubModel) -> Vec<Series> {
+pub fn fitting(series: &[Series], sub: &SubModel) -> Vec<Series> {
     let processors = processors(sub, &Configuration::default());
     let Some(window) = recorded(sub) else { return Vec::new() };
     let fit = |own: &Series| {
@@ -172,7 +172,7 @@ pub fn fitting(series: Vec<Series>, sub: &SubModel) -> Vec<Series> {
         mean(own, window, 0.0).map(|_| processor.clone())
     };
     let mut found = Matched::new();
-    for own in &series {
+    for own in series {
         if let Some(processor) = fit(own) {
             found.entry(processor).or_default().push(own);
         }

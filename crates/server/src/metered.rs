@@ -25,7 +25,7 @@ impl Metered {
     /// processors of the sub-model were.
     pub fn apply(&self, submodel: &mut SubModel) -> Vec<Series> {
         self.weigh(submodel);
-        fitting(self.utilisation(), submodel)
+        fitting(&self.utilisation(), submodel)
     }
 
     fn utilisation(&self) -> Vec<Series> {

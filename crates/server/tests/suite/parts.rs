@@ -236,7 +236,7 @@ fn demands_that_change_and_processes_that_leave_split_a_period_of_reports() {
 #[test]
 fn a_change_is_told_with_the_model_and_the_solution() {
     for (changes, intervals) in [(true, 40), (false, 40)] {
-        let (_folder, mut store) = recorded(intervals, |number| Load {
+        let (_folder, store) = recorded(intervals, |number| Load {
             call: if changes && number >= 20 { 3 * USUAL.call } else { USUAL.call },
             ..USUAL
         });
