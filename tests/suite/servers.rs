@@ -473,7 +473,7 @@ fn visits(seed: u64, pieces: (f64, f64), busy: f64, count: usize) -> Vec<[f64; 4
     visits
 }
 
-/// Work that is shorter than a step of the clock has a length of none or one, whoever it met.
+/// A clock in steps records work below a step as none or one of them, whatever the queue.
 #[test]
 fn work_below_a_step_of_the_clock_tells_nothing_of_servers() {
     for (seed, busy) in [(1, 0.3), (2, 0.55), (3, 0.55)] {

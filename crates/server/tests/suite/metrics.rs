@@ -165,7 +165,7 @@ fn metrics_tell_rates_and_utilisation_of_a_period() {
         why,
         "the sampling of the traces of `shop browse` is not known: its rate and all utilisations are lower bounds"
     );
-    // What is known is told all the same, and that the rest is a bound.
+    // The answer has what is known, and names lower bounds.
     let answer = Answer::of(submodel, &merge, &Metered::default()).unwrap();
     let solved: serde_json::Value = serde_json::from_str(&answer.solved().unwrap()).unwrap();
     assert!(solved["scenarios"][0]["throughput"].as_f64().unwrap() > 3.0, "{solved}");

@@ -232,7 +232,7 @@ fn demands_that_change_and_processes_that_leave_split_a_period_of_reports() {
     assert!(text.contains("`leaves` (3) leaves"), "{text}");
 }
 
-/// Whoever asks for the model of a period with a change in it, or for its solution, is told.
+/// The model and the solution of a period tell a change within it.
 #[test]
 fn a_change_is_told_with_the_model_and_the_solution() {
     for (changes, intervals) in [(true, 40), (false, 40)] {

@@ -64,7 +64,7 @@ fn intervals_are_listed_exported_imported_and_deleted() {
     };
     assert_eq!(import(), "");
     assert_eq!(text(&period(&other, &["export"])), whole);
-    // The same once more counts twice, which is told.
+    // A second import counts again, and warns.
     let told = import();
     assert!(told.contains("whole.json: the store seems to hold operations of it already, such as run `"), "{told}");
     assert!(text(&period(&path, &["delete", "--to", "1700000020"])).starts_with("deleted 2"));
