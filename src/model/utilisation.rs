@@ -239,9 +239,7 @@ fn file(series: &Series) -> Place {
 
 /// The names of processors that services run on.
 fn processors(sub: &SubModel, configuration: &Configuration) -> BTreeSet<String> {
-    let configuration = &deployment::placed(sub, configuration).0;
-    let services = sub.entries().iter().filter(|entry| entry.interaction != Interaction::Customer);
-    services.map(|entry| processor_of_task(sub.names.text(entry.task), configuration)).collect()
+    tasks_of(sub, configuration).into_keys().collect()
 }
 
 type Matched<'s> = BTreeMap<String, Vec<&'s Series>>;
