@@ -317,7 +317,8 @@ impl<'a> Assembly<'a> {
                     && Network::of(self.configuration, task) == Network::Traced
                     && origin.interaction != Interaction::Customer;
                 let response = self.parts.sub.entry(origin.total).response.mean();
-                Seen { response: response.map(|mean| mean - waited[origin.total.index()]), is_traced }
+                let waited = waited[origin.total.index()];
+                Seen { response: response.map(|mean| mean - waited), is_estimated: waited > 0.0, is_traced }
             })
             .collect();
         let owners: Vec<EntryId> = self.origins.activities.iter().map(|origin| origin.entry).collect();

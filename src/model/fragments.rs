@@ -29,6 +29,9 @@ use crate::names::Name;
 const CALLED: (u64, u64) = (20, 100);
 /// The same of work on messages whose senders were lost, as part of a service's: they are sent by those that send others.
 const SENT: (u64, u64) = (50, 100);
+/// Of work on messages, at most so many as twice those that were recorded with their senders' traces are on messages whose senders' traces were not: where each trace is
+/// sampled by itself, there are as many of both, but for chance: (2, 3).
+const APART: (u64, u64) = (2, 3);
 /// Of an entry that nobody calls, at most so many as this part of all whole operations: (50, 100).
 const UNCALLED: (u64, u64) = (50, 100);
 /// Where more than this part of all spans is lost, what was there cannot be inferred.
@@ -177,7 +180,14 @@ impl Parts<'_> {
             if total.unlinked > 0 && !is_called {
                 return true;
             }
-            let called = if total.unlinked > 0 { SENT } else { CALLED };
+            let is_apart = total.unlinked > 0 && total.apart == total.operations;
+            let called = if is_apart {
+                APART
+            } else if total.unlinked > 0 {
+                SENT
+            } else {
+                CALLED
+            };
             let (of, (part, all)) =
                 if is_called { (first.iter().map(|entry| invoked(*entry)).sum(), called) } else { (whole, UNCALLED) };
             let within = |of: u64, (part, all): (u64, u64)| {
@@ -198,7 +208,7 @@ impl Parts<'_> {
                 } else {
                     lost.headless += headless;
                     // The messages that this works on are others than those that were recorded.
-                    if total.apart == total.operations {
+                    if is_apart {
                         apart.extend(first);
                         return false;
                     }

@@ -57,8 +57,10 @@ pub struct WovenFork {
 /// What was seen of an entry.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Seen {
-    /// Its mean response, where traces tell.
+    /// Its mean response without what its calls waited for threads, where traces tell.
     pub response: Option<f64>,
+    /// Whether calls waited for threads: that share of the response is an estimate.
+    pub is_estimated: bool,
     /// Whether all of its demand is what traces show of its time, and its calls have the network latency that was traced: then the model is to
     /// respond as the traces did.
     pub is_traced: bool,
@@ -87,8 +89,9 @@ pub fn fit(model: &mut Model, owners: &[EntryId], woven: &[Woven], seen: &[Seen]
             if of.is_none() && matches!(model.entries[at].body, Body::Activities(_)) {
                 // Of graphs that were traced as such nothing more is known here.
                 time = Time { mean: response, variance: response * response };
-            } else if is_traced[at] {
-                time.mean += correct(model, entry, of, response - time.mean, response * ROUNDING);
+            } else if is_traced[at] && (response - time.mean).abs() > response * ROUNDING {
+                let most_taken = if seen[at].is_estimated { 0.0 } else { MOST_TAKEN };
+                time.mean += correct(model, entry, of, response - time.mean, most_taken);
             }
         }
         times[at] = time;
@@ -248,9 +251,9 @@ fn send(model: &mut Model, branches: &[(ActivityId, f64)], times: &[Time]) -> bo
     true
 }
 
-/// Lets an entry respond by so much later; gives by how much it does. What it answers too late by is taken from its delays: it may
-/// be faster than others are with those that it calls. Differences up to `rounding` are none.
-fn correct(model: &mut Model, entry: EntryId, woven: Option<&Woven>, missing: f64, rounding: f64) -> f64 {
+/// Lets an entry respond by so much later; gives by how much it does. What it answers too late by is taken from its delays, then from
+/// up to `most_taken` of its demands: those that it calls may answer it sooner than others.
+fn correct(model: &mut Model, entry: EntryId, woven: Option<&Woven>, missing: f64, most_taken: f64) -> f64 {
     let mut works: Vec<&mut Work> = Vec::new();
     match (&mut model.entries[entry.index()].body, woven) {
         (Body::Phases(phases), _) => works.extend(phases.first_mut()),
@@ -271,9 +274,6 @@ fn correct(model: &mut Model, entry: EntryId, woven: Option<&Woven>, missing: f6
         (Body::Activities(_), None) => {}
     }
     let mut done = 0.0;
-    if missing.abs() <= rounding {
-        return 0.0;
-    }
     if missing >= 0.0 {
         if let Some(last) = works.last_mut() {
             last.delay(missing);
@@ -287,12 +287,13 @@ fn correct(model: &mut Model, entry: EntryId, woven: Option<&Woven>, missing: f6
         done -= part;
     }
     for work in &mut works {
-        let part = (work.demand * MOST_TAKEN).min(done - missing);
+        let part = (work.demand * most_taken).min(done - missing);
         work.demand -= part;
         done -= part;
     }
     done
 }
 
-/// The part of a demand that may be taken to make up for servers that answer this caller sooner than others.
+/// The part of a demand that may be taken to make up for servers that answer this caller sooner than others. No demand gives way to an
+/// estimate: with calls that wait for threads, it lost up to 10 % in simulated systems.
 const MOST_TAKEN: f64 = 0.1;

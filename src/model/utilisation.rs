@@ -83,6 +83,15 @@ impl Busy {
     }
 }
 
+/// How busy the processors of a system were measured to be, on the mean.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Measured {
+    /// By processor.
+    pub processors: BTreeMap<String, Busy>,
+    /// How many servers each of the tasks kept busy that share a processor, where each was measured by itself.
+    pub tasks: BTreeMap<String, f64>,
+}
+
 /// Times from here on, in seconds, have a date.
 const DATED: f64 = 1e8;
 
@@ -98,11 +107,11 @@ pub fn measured(
     series: &[Series],
     sub: &SubModel,
     configuration: &Configuration,
-) -> Result<(BTreeMap<String, Busy>, Vec<Diagnostic>), Diagnostics> {
-    let Some(first) = series.first() else { return Ok((BTreeMap::new(), Vec::new())) };
-    let processors = processors(sub, configuration);
-    let (mut found, mut findings) = matched(series, &processors)?;
-    findings.extend(leave_out_partial(&mut found, &tasks_of(sub, configuration)));
+) -> Result<(Measured, Vec<Diagnostic>), Diagnostics> {
+    let Some(first) = series.first() else { return Ok((Measured::default(), Vec::new())) };
+    let tasks = tasks_of(sub, configuration);
+    let (mut found, mut findings) = matched(series, &tasks.keys().cloned().collect())?;
+    findings.extend(leave_out_partial(&mut found, &tasks));
     let Some(window) = recorded(sub) else {
         let message = "the traces have no times that utilisation could be compared with";
         return Err(Diagnostic::error(codes::UTILISATION_TIME, file(first), message).into());
@@ -112,23 +121,27 @@ pub fn measured(
         let message = "times of the utilisation have no date, and are taken to begin with the traces";
         findings.push(Diagnostic::new(Severity::Note, codes::UTILISATION_TIME, file(first), message));
     }
-    let mut busy = BTreeMap::new();
+    let mut measured = Measured::default();
     for (processor, own) in found {
         // What was measured at other times belongs to other loads.
-        let means: Vec<f64> = own.iter().filter_map(|series| mean(series, window, shift)).collect();
+        let means = own.iter().filter_map(|series| Some((*series, mean(series, window, shift)?)));
+        let means: Vec<(&Series, f64)> = means.collect();
         if means.is_empty() {
             return Err(apart(own[0], window, shift).into());
         }
-        let sum: f64 = means.iter().sum();
-        busy.insert(
-            processor,
-            match own[0].unit {
-                Unit::Share => Busy::Share(sum / means.len() as f64),
-                Unit::Cores | Unit::Seconds => Busy::Cores(sum),
-            },
-        );
+        let sum: f64 = means.iter().map(|(_, mean)| mean).sum();
+        let busy = match own[0].unit {
+            Unit::Share => Busy::Share(sum / means.len() as f64),
+            Unit::Cores | Unit::Seconds => {
+                measured
+                    .tasks
+                    .extend(tasks.get(&processor).and_then(|tasks| by_task(&means, tasks)).unwrap_or_default());
+                Busy::Cores(sum)
+            }
+        };
+        measured.processors.insert(processor, busy);
     }
-    Ok((busy, findings))
+    Ok((measured, findings))
 }
 
 /// How many cores the processors of a system have by metrics, those of all copies of a processor together, and which metric says so. Each is a bound: of several
@@ -177,10 +190,31 @@ pub fn fitting(series: &[Series], sub: &SubModel) -> Vec<Series> {
             found.entry(processor).or_default().push(own);
         }
     }
-    leave_out_partial(&mut found, &tasks_of(sub, &Configuration::default()));
+    let tasks = tasks_of(sub, &Configuration::default());
+    leave_out_partial(&mut found, &tasks);
     let fitting =
         found.into_iter().flat_map(|(processor, own)| own.into_iter().map(move |own| (processor.clone(), own)));
-    fitting.map(|(processor, own)| Series { resources: vec![processor], ..own.clone() }).collect()
+    let named = |(processor, own): (String, &Series)| {
+        let task = tasks.get(&processor).and_then(|tasks| task_of(own, tasks)).filter(|task| *task != processor);
+        let resources = std::iter::once(processor.clone()).chain(task.map(str::to_owned)).collect();
+        Series { resources, ..own.clone() }
+    };
+    fitting.map(named).collect()
+}
+
+/// How many servers each of these tasks kept busy; `None` for one alone, or where not all is known to be of one of them.
+fn by_task(means: &[(&Series, f64)], tasks: &BTreeSet<&str>) -> Option<BTreeMap<String, f64>> {
+    let mut found: BTreeMap<String, f64> = BTreeMap::new();
+    for (series, mean) in means {
+        *found.entry(task_of(series, tasks)?.to_owned()).or_default() += mean;
+    }
+    (tasks.len() > 1 && found.len() == tasks.len()).then_some(found)
+}
+
+/// The task that a metric of a process or container is of.
+fn task_of<'t>(series: &Series, tasks: &BTreeSet<&'t str>) -> Option<&'t str> {
+    let is_of = |task: &&&str| series.resources.iter().any(|name| name.eq_ignore_ascii_case(task));
+    OF_PROCESSES.iter().any(|kind| series.metric.starts_with(kind)).then(|| tasks.iter().find(is_of).copied()).flatten()
 }
 
 /// The tasks of each processor.
@@ -207,13 +241,10 @@ fn leave_out_partial(found: &mut Matched<'_>, tasks: &BTreeMap<String, BTreeSet<
     let mut findings = Vec::new();
     found.retain(|processor, all| {
         let Some(tasks) = tasks.get(processor).filter(|tasks| tasks.len() > 1) else { return true };
-        let is_of = |own: &&Series, task: &str| own.resources.iter().any(|name| name.eq_ignore_ascii_case(task));
-        let is_of_process = |own: &&Series| {
-            OF_PROCESSES.iter().any(|kind| own.metric.starts_with(kind)) && tasks.iter().any(|task| is_of(own, task))
-        };
-        let (of_processes, whole): (Vec<&Series>, Vec<&Series>) = all.iter().copied().partition(is_of_process);
-        let silent: Vec<&str> =
-            tasks.iter().copied().filter(|task| !of_processes.iter().any(|own| is_of(own, task))).collect();
+        let (of_processes, whole): (Vec<&Series>, Vec<&Series>) =
+            all.iter().copied().partition(|own| task_of(own, tasks).is_some());
+        let told: BTreeSet<&str> = of_processes.iter().filter_map(|own| task_of(own, tasks)).collect();
+        let silent: Vec<&str> = tasks.difference(&told).copied().collect();
         if of_processes.is_empty() || silent.is_empty() {
             return true;
         }

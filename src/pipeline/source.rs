@@ -179,9 +179,9 @@ pub fn measured(
 ) -> Result<Configuration, Diagnostics> {
     listener.findings(&requests::weigh(&metrics.requests, sub));
     configuration.cores = utilisation::cores(&metrics.cores, sub, &configuration);
-    let (busy, findings) = utilisation::measured(&metrics.series, sub, &configuration)?;
+    let (measured, findings) = utilisation::measured(&metrics.series, sub, &configuration)?;
     listener.findings(&findings);
-    configuration.measured = busy;
+    (configuration.measured, configuration.measured_tasks) = (measured.processors, measured.tasks);
     Ok(configuration)
 }
 

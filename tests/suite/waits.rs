@@ -75,6 +75,18 @@ fn sleeping(seed: u64, rate: f64, count: usize, length: fn(&mut Random, f64) -> 
 
 /// Operations of `web` that ask `pay`, which has so many threads, is so far away in seconds, and sleeps for 40 ms.
 fn asking_threads(seed: u64, rate: f64, count: usize, threads: usize, far: f64) -> String {
+    asking_beside(seed, rate, count, threads, far, |asked, _| (asked - 0.004, asked - 0.002))
+}
+
+/// The same; when each of them asks `log` depends on when it asks `pay`.
+fn asking_beside(
+    seed: u64,
+    rate: f64,
+    count: usize,
+    threads: usize,
+    far: f64,
+    beside: fn(f64, &mut Random) -> (f64, f64),
+) -> String {
     let mut random = Random::new(seed);
     let (mut text, mut now, mut free) = (String::new(), 1.0, vec![0.0_f64; threads]);
     for number in 0..count {
@@ -84,12 +96,14 @@ fn asking_threads(seed: u64, rate: f64, count: usize, threads: usize, far: f64) 
         let begin = first.max(asked + far);
         *first = begin + regular(&mut random, 0.04);
         let end = *first;
-        let web = Span { service: "web", kind: 2, id: 1, parent: 0, name: "POST", at: (now, end + far + 0.005) };
+        // Another service, to which calls take as long as the network does.
+        let at = beside(asked, &mut random);
+        let log = Span { service: "web", kind: 3, id: 4, parent: 1, name: "log", at };
+        let logs = Span { service: "log", kind: 2, id: 5, parent: 4, name: "log", at: (at.0 + 0.0003, at.1 - 0.0003) };
+        let last = (end + far).max(at.1);
+        let web = Span { service: "web", kind: 2, id: 1, parent: 0, name: "POST", at: (now, last + 0.005) };
         let call = Span { service: "web", kind: 3, id: 2, parent: 1, name: "pay", at: (asked, end + far) };
         let pay = Span { service: "pay", kind: 2, id: 3, parent: 2, name: "pay", at: (begin, end) };
-        // Another service, to which calls take as long as the network does.
-        let log = Span { service: "web", kind: 3, id: 4, parent: 1, name: "log", at: (now + 0.001, now + 0.003) };
-        let logs = Span { service: "log", kind: 2, id: 5, parent: 4, name: "log", at: (now + 0.0013, now + 0.0027) };
         operation(&mut text, number, &[web, log, logs, call, pay]);
     }
     text
@@ -190,6 +204,21 @@ fn waits_for_threads_grow_with_the_load() {
         let results = layered(&model, &LayeredOptions::default()).expect("it can be solved");
         let found = ScenarioResult::all(&model, &results, &origins)[0].response.expect("it is steady");
         assert!((found / truth - 1.0).abs() < 0.1, "seed {seed}: {found} for {truth}");
+    }
+}
+
+/// What a join takes beside calls that wait for threads is an estimate: no work is taken off to meet it.
+#[test]
+fn work_beside_waits_for_threads_is_kept() {
+    for (seed, rate) in [(1, 50.0), (2, 62.0)] {
+        let beside = |asked, random: &mut Random| (asked, asked + 0.001 + exponential(random, 0.08));
+        let (model, origins, _) = told(&asking_beside(seed, rate, 4000, 3, 0.0003, beside), "");
+        assert_eq!(threads(&model, "pay"), Multiplicity::Finite(3), "seed {seed}");
+        let results = layered(&model, &LayeredOptions::default()).expect("it can be solved");
+        let web = model.task_named("web").expect("it is there").index();
+        let work = results.tasks[web].processor_utilization / results.tasks[web].throughput;
+        assert!((work / 0.01 - 1.0).abs() < 0.01, "seed {seed}: {work} s for 0.01 s");
+        assert!(miss(&model, &origins) < 0.05, "seed {seed}: {}", miss(&model, &origins));
     }
 }
 

@@ -65,6 +65,8 @@ pub struct Configuration {
     pub group: Vec<String>,
     /// How busy processors were measured to be while traces were recorded. It stands in no file of configuration.
     pub measured: BTreeMap<String, Busy>,
+    /// How many servers tasks that share a processor kept busy, where each of them was measured.
+    pub measured_tasks: BTreeMap<String, f64>,
     /// How many cores processors have by metrics, those of all copies together, and which metric says so. It stands in no file of configuration.
     pub cores: Cores,
 }

@@ -170,10 +170,12 @@ impl Traced {
                 let range = load.range(&fit, stations, probability < 1.0);
                 traced.work.extend(entries.iter().map(|index| (*index, range)));
             }
+            let told = told_by_task(parts, configuration, (&entries, &fit), &observed);
             for (place, &index) in entries.iter().enumerate() {
                 // What was measured is shared out by how long invocations were there, as equal sharing has it.
                 let is_shared = busy.is_some() && fit.discipline == Discipline::Sharing;
                 let part = if is_shared { fit.imputed.all } else { fit.imputed.processor[place] };
+                let part = part * told.get(&parts.sub.entry(index).task).copied().unwrap_or(1.0);
                 // Of those that were not traced nobody knows how they made others wait.
                 let spread = if probability < 1.0 { 1.0 } else { fit.imputed.spread[place] };
                 traced.own.insert(index, OwnTime { spread, ..load.own_time(part, fit.discipline) });
@@ -462,6 +464,31 @@ fn given(configuration: &Configuration, processor: &str) -> Option<Multiplicity>
 fn scheduling_given(configuration: &Configuration, processor: &str) -> Option<Scheduling> {
     let settings = configuration.processors.get(processor);
     settings.and_then(|settings| settings.scheduling).or(configuration.defaults.scheduling)
+}
+
+/// By task, how many times as much processor time it was measured to use as the stays of its invocations and all measured time together make of it. Services of one
+/// processor do not all spend the same part of their stays on it.
+fn told_by_task(
+    parts: &Parts<'_>,
+    configuration: &Configuration,
+    (entries, fit): (&[EntryIndex], &Fit),
+    observed: &Observed,
+) -> BTreeMap<Name, f64> {
+    let is_shared = fit.discipline == Discipline::Sharing;
+    let mut imputed: BTreeMap<Name, f64> = BTreeMap::new();
+    for (place, index) in entries.iter().enumerate() {
+        let part = if is_shared { fit.imputed.all } else { fit.imputed.processor[place] };
+        *imputed.entry(parts.sub.entry(*index).task).or_default() += part * observed.present(parts, *index);
+    }
+    let measured: Option<BTreeMap<Name, f64>> = imputed
+        .keys()
+        .map(|task| Some((*task, *configuration.measured_tasks.get(parts.sub.names.text(*task))?)))
+        .collect();
+    let Some(measured) = measured else { return BTreeMap::new() };
+    let (all, of_all): (f64, f64) = (measured.values().sum(), imputed.values().sum());
+    let least = f64::MIN_POSITIVE;
+    let factor = |(task, own): (Name, f64)| (task, own / all.max(least) * of_all / imputed[&task].max(least));
+    measured.into_iter().map(factor).collect()
 }
 
 /// How a host was loaded.

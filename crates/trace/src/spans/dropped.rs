@@ -83,8 +83,8 @@ struct Seen {
 #[derive(Debug, Default)]
 pub struct Dropped {
     operations: FxHashMap<Operation, Visits>,
-    /// The part of all spans that was lost.
-    lost: f64,
+    /// By service, which part of its spans was lost, as lost parents tell.
+    lost: FxHashMap<Name, f64>,
 }
 
 impl Dropped {
@@ -116,12 +116,13 @@ impl Dropped {
         }
     }
 
-    /// All visits are known, and which part of all spans was lost, and of those of some services.
-    pub fn settle(&mut self, lost: f64, by_service: &FxHashMap<Name, f64>, names: &Names) {
+    /// All visits are known, and by service which part of its spans was lost: as lost parents tell, and calls that were not answered.
+    pub fn settle(&mut self, lost: FxHashMap<Name, f64>, unanswered: &FxHashMap<Name, f64>, names: &Names) {
         self.lost = lost;
         for ((service, _), known) in &mut self.operations {
             let calls = std::mem::take(&mut known.calls);
-            let own = by_service.get(service).copied().unwrap_or(0.0).max(lost);
+            let own = [&self.lost, unanswered].map(|lost| lost.get(service).copied().unwrap_or(0.0));
+            let own = own[0].max(own[1]);
             known.usual = calls.into_iter().filter_map(|(call, made)| made.usual(call, known.count, own)).collect();
             let text = |usual: &Usual| (names.text(usual.call.0), names.text(usual.call.1));
             known.usual.sort_by(|a, b| b.taken.total_cmp(&a.taken).then_with(|| text(a).cmp(&text(b))));
@@ -134,7 +135,8 @@ impl Dropped {
         let mut found = Vec::new();
         // Where nothing was lost but what a service did not record, visits are whole or gone.
         let may_lack = |visit: &Visit| {
-            (visit.unrecorded || self.lost > 0.0) && self.operations.contains_key(&(visit.service, visit.operation))
+            (visit.unrecorded || self.lost.get(&visit.service).is_some_and(|lost| *lost > 0.0))
+                && self.operations.contains_key(&(visit.service, visit.operation))
         };
         if self.operations.is_empty() || !plan.visits.iter().any(may_lack) {
             return found;

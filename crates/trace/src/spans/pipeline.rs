@@ -63,7 +63,12 @@ pub(super) fn operations(
     }
     let mut trees = Trees::default();
     let callers = &evidence.callers;
-    let mut survey = Survey { lost: callers.lost_part(), torn: callers.torn(), ..Survey::default() };
+    let mut survey = Survey {
+        lost: callers.lost_part(),
+        lost_by_service: callers.lost_by_service(),
+        torn: callers.torn(),
+        ..Survey::default()
+    };
     batches.give(&shared, |mut linked, spill| {
         if !evidence.is_rootless() {
             mend(&mut names.names, &mut linked, &evidence, &mut findings);
@@ -409,6 +414,8 @@ struct Survey {
     unanswered: Unanswered,
     /// The part of spans that was lost.
     lost: f64,
+    /// The same by service, as far as what its visits did tells.
+    lost_by_service: FxHashMap<Name, f64>,
     /// By service, how many of its visits were lost whose calls are left.
     torn: FxHashMap<Name, u64>,
     /// How long calls are on their way to services without spans, and from them.
@@ -453,11 +460,12 @@ impl Survey {
                     *seen.entry(key).or_default().entry(callee.service).or_default() += 1;
                 }
                 let bounded = item.client || !caller.unrecorded && !outlasts_its_cause(&tree, callee.span, caller.span);
-                if options.correct_skew && call_kind == CallKind::Open && bounded {
+                let is_message = call_kind == CallKind::Deferred;
+                if options.correct_skew && (call_kind == CallKind::Open && bounded || is_message) {
                     let outer = if item.client { (item.start, item.end) } else { (caller.start, caller.end) };
                     let inner = (callee.start, callee.end);
                     let (from, to) = (caller.clock, callee.clock);
-                    skew.observe(Observation { from, to, outer, inner, client: item.client });
+                    skew.observe(Observation { from, to, outer, inner, client: item.client, is_message });
                 }
             }
         }
@@ -476,7 +484,7 @@ impl Survey {
     fn settle(mut self, names: &Names) -> Self {
         self.skew.fit(names);
         self.unanswered.settle(self.lost, std::mem::take(&mut self.torn), names);
-        self.dropped.settle(self.lost, &self.unanswered.lost_by_service(), names);
+        self.dropped.settle(std::mem::take(&mut self.lost_by_service), &self.unanswered.lost_by_service(), names);
         let most = |services: FxHashMap<Name, u64>| {
             // The most frequent one, by name where there are several: the result must not depend on numbers of names.
             let text = |name| names.text(name);

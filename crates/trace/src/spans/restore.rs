@@ -258,6 +258,26 @@ impl Callers {
         self.torn.clone()
     }
 
+    /// By service, which part of its spans was lost. What its visits did names them: the parents that this lacks were its own, whatever others lost. Where that is too little
+    /// to tell, it is the part of all spans.
+    pub fn lost_by_service(&self) -> FxHashMap<Name, f64> {
+        let mut sums: FxHashMap<Name, (u64, u64)> = FxHashMap::default();
+        for ((service, _, kind), (all, orphans)) in &self.lost {
+            if !kind.serves() {
+                let sum = sums.entry(*service).or_default();
+                *sum = (sum.0 + all, sum.1 + orphans);
+            }
+        }
+        let general = self.lost_part();
+        let part = |(all, orphans): (u64, u64)| {
+            let (all, orphans) = (all.max(1) as f64, orphans as f64);
+            // Of a number that follows Poisson's law, two standard deviations; of none, three (the rule of three).
+            let most = orphans + 2.0 * orphans.sqrt() + 3.0;
+            general.clamp(orphans / all, most / all)
+        };
+        sums.into_iter().map(|(service, sum)| (service, part(sum))).collect()
+    }
+
     /// The part of all spans that have lost their parents.
     pub fn lost_part(&self) -> f64 {
         let (all, orphans) = self.lost.values().fold((0, 0), |sum, own| (sum.0 + own.0, sum.1 + own.1));

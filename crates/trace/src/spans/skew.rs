@@ -14,8 +14,11 @@
 //! same; so there an offset is taken only if three calls agree on it, and a drift only if one straight line satisfies nearly all calls, and clearly more
 //! than any offset does that does not change.
 //!
+//! Where all that passes between two machines are messages, only the send bounds the amount, and from one side: work on a message begins after it was sent. Where much of it seems
+//! to begin before that, the least amount is taken that satisfies nearly all messages.
+//!
 //! Operations that begin by different clocks come to one of them, too: of each pair the offset leads from clock to clock (a spanning tree of those with most calls), so that what a
-//! server does for several clients is seen by one clock.
+//! server does for several clients is seen by one clock. The offset of a pair that closes a circle is that of the way round, where its calls allow that as well.
 //!
 //! What names one machine has one clock. Where calls between services that name the same one contradict that, by more than clocks stray and most of them
 //! alike, the name is no machine's, and each of them has a clock of its own.
@@ -44,6 +47,9 @@ const SOME: (usize, usize) = (2, 100);
 /// No more than this part is hardly any: (10, 100).
 const FEW: (usize, usize) = (10, 100);
 
+/// An offset that leads round a circle is as good as a pair's own if at most one of so many calls allows it less.
+const CLOSELY: usize = 100;
+
 /// What one call says of the offset between two clocks.
 #[derive(Clone, Copy, Debug)]
 struct Bound {
@@ -70,6 +76,8 @@ struct Bounds {
     weak: Vec<Bound>,
     /// The server begins within the client's time.
     starts: Vec<Bound>,
+    /// The work on a message begins after it was sent: by the callee's clock when it does, and how much before that.
+    sent: Vec<(i64, i64)>,
 }
 
 /// The offset of a clock over time: at each of these times of its own, linear between them.
@@ -100,6 +108,8 @@ pub struct Observation {
     pub inner: (i64, i64),
     /// Whether the caller recorded the call itself.
     pub client: bool,
+    /// Whether it is a message, which nobody waits for.
+    pub is_message: bool,
 }
 
 impl Skew {
@@ -113,6 +123,10 @@ impl Skew {
         let high = call.outer.1.saturating_sub(call.inner.1);
         let answered = call.outer.1.saturating_sub(call.inner.0);
         let bounds = self.bounds.entry((call.from, call.to)).or_default();
+        if call.is_message {
+            bounds.sent.push((at, low));
+            return;
+        }
         match (low <= high, call.client) {
             (true, true) => bounds.strong.push(Bound { at, low, high, answered }),
             (true, false) => bounds.weak.push(Bound { at, low, high, answered }),
@@ -138,15 +152,54 @@ impl Skew {
             }
         }
         let mut pairs = Vec::with_capacity(together.len());
-        for (pair, bounds) in together {
-            pairs.push(Pair { from: pair.0, to: pair.1, calls: bounds.count(), first: bounds.first() });
+        for (&(from, to), bounds) in &together {
+            let (is_waited_for, calls, first) = (bounds.is_waited_for(), bounds.count(), bounds.times().min());
+            pairs.push(Pair { from, to, is_waited_for, calls, first: first.unwrap_or(i64::MAX) });
             if let Some(offset) = bounds.offset() {
-                self.offsets.insert(pair, offset);
+                self.offsets.insert((from, to), offset);
             }
         }
         if !self.offsets.is_empty() {
             self.next = ways(pairs, names);
+            self.close_circles(&together);
         }
+    }
+
+    /// Gives pairs that are not part of the tree the offset that leads round by it, as far as their calls allow: were each offset as far off as its calls leave open, a server
+    /// would see its clients by as many clocks.
+    fn close_circles(&mut self, together: &FxHashMap<(Clock, Clock), Bounds>) {
+        let is_in_tree = |(from, to): &(Clock, Clock)| {
+            self.next.get(to) == Some(&(*from, true)) || self.next.get(from) == Some(&(*to, false))
+        };
+        let mut round = Vec::new();
+        for (pair, bounds) in together.iter().filter(|(pair, _)| !is_in_tree(pair)) {
+            let (first, last) = (bounds.times().min().unwrap_or(0), bounds.times().max().unwrap_or(0));
+            let offset = Offset::sampled(first, last, |at| self.round(*pair, at));
+            let own =
+                self.offsets.get(pair).map_or_else(|| bounds.allowed(&Offset::constant(0)), |own| bounds.allowed(own));
+            if bounds.allowed(&offset) + bounds.count() / CLOSELY >= own {
+                round.push((*pair, offset));
+            }
+        }
+        for (pair, offset) in round {
+            if offset.is_none() {
+                self.offsets.remove(&pair);
+            } else {
+                self.offsets.insert(pair, offset);
+            }
+        }
+    }
+
+    /// The offset between two clocks as the tree has it.
+    fn round(&self, (from, to): (Clock, Clock), at: i64) -> i64 {
+        /// Clocks drift by so little that few steps lead to the time that has an offset of its own.
+        const STEPS: usize = 3;
+        let common = at.saturating_add(self.base(to, at));
+        let mut time = common;
+        for _ in 0..STEPS {
+            time = common.saturating_sub(self.base(from, time));
+        }
+        time.saturating_sub(at)
     }
 
     /// The clock that a span was recorded by: that of its machine, unless the name is that of several.
@@ -195,6 +248,8 @@ impl Skew {
 struct Pair {
     from: Clock,
     to: Clock,
+    /// Whether clients wait for any of the calls: these tell more than messages do.
+    is_waited_for: bool,
     calls: usize,
     /// The first call, by the callee's clock.
     first: i64,
@@ -214,7 +269,9 @@ fn ways(mut pairs: Vec<Pair>, names: &Names) -> FxHashMap<Clock, (Clock, bool)> 
     }
     let mut ranked: Vec<Clock> = clocks.keys().copied().collect();
     ranked.sort_by_cached_key(|clock| (clocks[clock], clock.texts(names)));
-    pairs.sort_by_cached_key(|pair| (Reverse(pair.calls), pair.first, pair.from.texts(names), pair.to.texts(names)));
+    pairs.sort_by_cached_key(|pair| {
+        (Reverse((pair.is_waited_for, pair.calls)), pair.first, pair.from.texts(names), pair.to.texts(names))
+    });
     let places: FxHashMap<Clock, usize> = ranked.iter().enumerate().map(|(place, clock)| (*clock, place)).collect();
     let mut trees = UnionFind::new(ranked.len());
     let mut beside: FxHashMap<Clock, Vec<(Clock, bool)>> = FxHashMap::default();
@@ -242,13 +299,27 @@ fn ways(mut pairs: Vec<Pair>, names: &Names) -> FxHashMap<Clock, (Clock, bool)> 
 
 impl Bounds {
     fn count(&self) -> usize {
-        self.strong.len() + self.weak.len() + self.starts.len()
+        self.times().count()
     }
 
-    /// The first call, by the callee's clock.
-    fn first(&self) -> i64 {
-        let all = self.strong.iter().chain(&self.weak).chain(&self.starts);
-        all.map(|bound| bound.at).min().unwrap_or(i64::MAX)
+    /// When the calls were, by the callee's clock.
+    fn times(&self) -> impl Iterator<Item = i64> + '_ {
+        let waited = self.strong.iter().chain(&self.weak).chain(&self.starts).map(|bound| bound.at);
+        waited.chain(self.sent.iter().map(|(at, _)| *at))
+    }
+
+    /// Whether clients wait for any of the calls.
+    fn is_waited_for(&self) -> bool {
+        !(self.strong.is_empty() && self.weak.is_empty() && self.starts.is_empty())
+    }
+
+    /// How many calls allow an offset: those that their client recorded, where there are any; messages, where there is nothing else.
+    fn allowed(&self, offset: &Offset) -> usize {
+        if !self.is_waited_for() {
+            return self.sent.iter().filter(|(at, low)| *low <= offset.at(*at)).count();
+        }
+        let of = |bounds: &[Bound]| bounds.iter().filter(|bound| bound.allows(offset.at(bound.at))).count();
+        if self.strong.is_empty() { of(&self.weak) } else { of(&self.strong) + of(&self.starts) }
     }
 
     /// Takes in those of other clocks that are the same.
@@ -256,6 +327,7 @@ impl Bounds {
         self.strong.append(&mut other.strong);
         self.weak.append(&mut other.weak);
         self.starts.append(&mut other.starts);
+        self.sent.append(&mut other.sent);
     }
 
     /// Whether one clock cannot have had most of the times, and another offset fits nearly all of them.
@@ -266,23 +338,23 @@ impl Bounds {
         if self.strong.is_empty() || all < ENOUGH || fit_one * 2 > all {
             return false;
         }
-        let Some(offset) = self.clone().offset() else { return false };
+        let Some(offset) = self.offset() else { return false };
         bounds().filter(|bound| bound.allows(offset.at(bound.at))).count() * 10 >= all * 9
     }
 
-    fn offset(self) -> Option<Offset> {
-        let Self { strong, weak, starts } = self;
-        let allowed = |bounds: &[Bound], offset: &Offset| -> usize {
-            bounds.iter().filter(|bound| bound.allows(offset.at(bound.at))).count()
-        };
+    fn offset(&self) -> Option<Offset> {
+        let Self { strong, weak, starts, .. } = self;
         let none = Offset::constant(0);
+        if !self.is_waited_for() {
+            return self.offset_of_messages();
+        }
         if strong.is_empty() {
-            let offset = Offset::constant(best(&weak)?);
-            let (satisfied, by_none) = (allowed(&weak, &offset), allowed(&weak, &none));
+            let offset = Offset::constant(best(weak)?);
+            let (satisfied, by_none) = (self.allowed(&offset), self.allowed(&none));
             let agreed = weak.len() >= 3 && satisfied * 10 >= weak.len() * 9 && by_none * 2 < weak.len();
-            if let Some(drift) = Offset::drift(&weak) {
+            if let Some(drift) = Offset::drift(weak) {
                 // Work that is deferred is so by no more as time goes by.
-                let by_drift = allowed(&weak, &drift);
+                let by_drift = self.allowed(&drift);
                 let twentieth = weak.len() / 20;
                 if by_drift + twentieth >= weak.len() && by_drift > satisfied.max(by_none) + twentieth {
                     return Some(drift);
@@ -290,22 +362,35 @@ impl Bounds {
             }
             return agreed.then_some(offset);
         }
-        let satisfied = |offset: &Offset| allowed(&strong, offset) + allowed(&starts, offset);
-        let mut offset = Offset::constant(best(&strong)?);
-        let mut most = satisfied(&offset);
-        let by_none = satisfied(&none);
+        let mut offset = Offset::constant(best(strong)?);
+        let mut most = self.allowed(&offset);
+        let by_none = self.allowed(&none);
         if strong.len() >= 2 * PERIOD && most < strong.len() + starts.len() {
             let mut sorted = strong.clone();
             sorted.sort_unstable_by_key(|bound| (bound.at, bound.low, bound.high));
             let varying = Offset::varying(&sorted);
-            let by_varying = satisfied(&varying);
+            let by_varying = self.allowed(&varying);
             if by_varying > most + strong.len() / 20 {
                 (offset, most) = (varying, by_varying);
             }
         }
-        (most > by_none && !second_phases_explain(&strong, &starts)).then_some(offset)
+        (most > by_none && !second_phases_explain(strong, starts)).then_some(offset)
+    }
+
+    /// The least offset by which nearly all work on messages begins after these were sent; `None` where hardly any begins before.
+    fn offset_of_messages(&self) -> Option<Offset> {
+        let early = self.sent.iter().filter(|(_, low)| *low > 0).count();
+        if early * FEW.1 <= self.sent.len() * FEW.0 {
+            return None;
+        }
+        let mut lows: Vec<i64> = self.sent.iter().map(|(_, low)| *low).collect();
+        lows.sort_unstable_by_key(|low| Reverse(*low));
+        lows.get(lows.len() / FIRST).map(|low| Offset::constant(*low))
     }
 }
+
+/// The first of so many messages, by how much they seem to be worked on before they were sent, may have a cause of their own.
+const FIRST: usize = 100;
 
 /// Whether second phases are why servers end after their clients: there are some that take longer than their clients wait, hardly any server begins before its client or after it
 /// has the answer, and many end in time as clocks are.
@@ -319,6 +404,22 @@ fn second_phases_explain(strong: &[Bound], starts: &[Bound]) -> bool {
 impl Offset {
     fn constant(offset: i64) -> Self {
         Self(vec![(0, offset)])
+    }
+
+    /// What a function has from one time to another.
+    fn sampled(first: i64, last: i64, of: impl Fn(i64) -> i64) -> Self {
+        let step = (last.saturating_sub(first) / MOST_PERIODS as i64).max(1);
+        let times = (0..=MOST_PERIODS as i64).map(|number| first.saturating_add(step.saturating_mul(number)));
+        let mut points: Vec<(i64, i64)> = times.map(|at| (at, of(at))).collect();
+        if points.iter().all(|(_, offset)| *offset == points[0].1) {
+            points.truncate(1);
+        }
+        Self(points)
+    }
+
+    /// Whether times stay as they are.
+    fn is_none(&self) -> bool {
+        self.0.iter().all(|(_, offset)| *offset == 0)
     }
 
     /// One offset for each of several periods of the same number of calls, which are sorted by time.
@@ -407,7 +508,7 @@ mod tests {
         (0..200).map(move |number| {
             let start = number * 10 * MS;
             let inner = (start + MS + ahead, start + 3 * MS + after(number) + ahead);
-            Observation { from, to, outer: (start, start + 4 * MS), inner, client: true }
+            Observation { from, to, outer: (start, start + 4 * MS), inner, client: true, is_message: false }
         })
     }
 
@@ -454,5 +555,51 @@ mod tests {
         assert_eq!(skew.base(behind, at), -300 * MS);
         // Where no clock is off, nothing is moved.
         assert_eq!(fitted(&names, calls(first, server, 0, |_| 0)).base(second, at), 0);
+    }
+
+    #[test]
+    fn pairs_that_close_a_circle_go_round_it() {
+        let mut names = Names::default();
+        let [first, second, server] = clocks(&mut names);
+        // The latency back is 3 ms longer on one of the ways: the middle of what its calls allow is off by half of that.
+        let slow = |call: Observation| Observation { outer: (call.outer.0, call.outer.1 + 3 * MS), ..call };
+        let skew = fitted(
+            &names,
+            calls(first, second, 100 * MS, |_| 0)
+                .chain(calls(first, server, 300 * MS, |_| 0))
+                .chain(calls(second, server, 200 * MS, |_| 0).skip(100).map(slow)),
+        );
+        assert_eq!(skew.offset(first, server, 0), -300 * MS);
+        assert_eq!(skew.offset(second, server, 0), -200 * MS);
+        // Where its calls do not allow that, the pair keeps an offset of its own.
+        let skew = fitted(
+            &names,
+            calls(first, second, 100 * MS, |_| 0)
+                .chain(calls(first, server, 300 * MS, |_| 0))
+                .chain(calls(second, server, 250 * MS, |_| 0).skip(100)),
+        );
+        assert_eq!(skew.offset(second, server, 0), -250 * MS);
+    }
+
+    #[test]
+    fn work_on_messages_begins_after_they_were_sent() {
+        let mut names = Names::default();
+        let [first, second, server] = clocks(&mut names);
+        // Messages wait for 1 to 9 ms, and nobody waits for what works on them.
+        let sent = |from: Clock, ahead: i64| {
+            calls(from, server, ahead, |_| 0).enumerate().map(|(number, call)| {
+                let later = number as i64 % 9 * MS;
+                Observation { inner: (call.inner.0 + later, call.inner.1 + later), is_message: true, ..call }
+            })
+        };
+        let skew = fitted(&names, sent(first, -300 * MS));
+        assert_eq!(skew.offset(first, server, 0), 299 * MS);
+        // Work that seems to begin late may do so.
+        assert_eq!(fitted(&names, sent(first, 300 * MS)).offset(first, server, 0), 0);
+        // What two clocks send is seen by one, which is that of the server.
+        let between = calls(first, second, 100 * MS, |_| 0);
+        let skew = fitted(&names, sent(first, -300 * MS).chain(sent(second, -400 * MS).skip(100)).chain(between));
+        let [by_first, by_second] = [skew.offset(first, server, 0), skew.offset(second, server, 0)];
+        assert_eq!(by_first + skew.base(first, 0), by_second + skew.base(second, 0));
     }
 }
