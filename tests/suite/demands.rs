@@ -55,8 +55,10 @@ fn load(run: &str, is_measured: bool) -> CalibrationLoad {
     if is_measured {
         let file = Input::new("cpu.csv", unzipped(&shared(&format!("traces/demands/{run}.cpu.csv.gz"))));
         let metrics = read_utilisation(&[file], None).expect("utilisation");
-        busy =
-            utilisation::measured(&metrics.series, &submodel, &Configuration::default()).expect("of the same time").0;
+        busy = utilisation::measured(&metrics.series, &submodel, &Configuration::default())
+            .expect("of the same time")
+            .0
+            .processors;
     }
     CalibrationLoad { name: run.to_owned(), submodel, busy }
 }
