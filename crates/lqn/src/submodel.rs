@@ -238,6 +238,26 @@ impl SubModel {
         self.concurrent |= other.concurrent;
     }
 
+    /// Takes entries out with all requests to them.
+    ///
+    /// # Panics
+    /// When there are more than 2^32 entries.
+    pub fn remove_entries(&mut self, gone: impl Fn(&EntryTotal) -> bool) {
+        let count = |index: usize| u32::try_from(index).expect("entries are counted in 32 bits");
+        let left: Vec<bool> = self.entries.iter().map(|entry| !gone(entry)).collect();
+        let mut numbers = vec![None; left.len()];
+        for (number, old) in left.iter().enumerate().filter(|(_, stays)| **stays).map(|(old, _)| old).enumerate() {
+            numbers[old] = Some(EntryIndex(count(number)));
+        }
+        let mut stays = left.iter();
+        self.entries.retain(|_| stays.next().copied().unwrap_or(true));
+        for entry in &mut self.entries {
+            entry.renumber(&numbers);
+        }
+        let keys = self.entries.iter().enumerate();
+        self.by_key = keys.map(|(index, entry)| (entry.key, EntryIndex(count(index)))).collect();
+    }
+
     /// Entries in an order that depends on nothing but what they are: customers first, then by task, instance, type,
     /// service and key.
     ///

@@ -95,6 +95,12 @@ pub struct PairTotal {
 }
 
 impl PairTotal {
+    /// The same with the second call as the first.
+    #[must_use]
+    pub fn turned(self) -> Self {
+        Self { before: self.after, after: self.before, later: self.earlier, earlier: self.later, ..self }
+    }
+
     /// Takes in the other.
     pub fn merge(&mut self, other: &Self) {
         self.both += other.both;

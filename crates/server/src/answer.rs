@@ -19,6 +19,7 @@ use dyelog::study::comparison::{self, Tolerance};
 use dyelog::study::outlook::{Outlook, outlook};
 use dyelog::study::scenario::ScenarioResult;
 
+use crate::late;
 use crate::metered::{Metered, SAMPLING_TOLD_BY, unknown_sampling};
 
 /// Numbers of two periods that are closer count as one.
@@ -55,7 +56,7 @@ impl Answer {
         let bound = unknown_sampling(&submodel)
             .map(|why| Diagnostic::warning(LOAD_CHOSEN, Place::Nowhere, why).with_hint(SAMPLING_TOLD_BY));
         let utilisation = Metrics { series: utilisation, ..Metrics::default() };
-        let mut findings: Vec<Diagnostic> = bound.into_iter().collect();
+        let mut findings: Vec<Diagnostic> = bound.into_iter().chain(late::leave_out_unasked(&mut submodel)).collect();
         let source = model_of(submodel, merge, &utilisation, &mut findings).map_err(words)?;
         Ok(Self { source, findings, solution: OnceCell::new() })
     }

@@ -20,6 +20,10 @@ pub struct Counts {
     pub duplicate: u64,
     /// Traces that were folded without their root or some parent.
     pub incomplete_traces: u64,
+    /// Parts of traces that came after the rest of their trace was folded, and had no root.
+    pub late_parts: u64,
+    /// The spans of these.
+    pub late_spans: u64,
     /// Requests with metrics.
     pub metric_requests: u64,
     /// Points of metrics that came.

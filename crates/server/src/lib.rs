@@ -40,6 +40,7 @@ pub mod counts;
 pub mod fold;
 pub mod grpc;
 pub mod journal;
+pub mod late;
 pub mod meter;
 pub mod metered;
 pub mod observed;

@@ -123,6 +123,7 @@ fn arrivals(page: &Page<'_>, html: &mut Markup) {
         ("set aside", counts.set_aside),
         ("refused", counts.refused),
         ("duplicates", counts.duplicate),
+        ("later than the rest of their traces", counts.late_spans),
         ("in the last 5 minutes", page.intervals.iter().map(|interval| interval.spans).sum()),
     ];
     html.open("table", &[]).open("tr", &[]).element("th", &[], "Spans").element("th", &[("class", "n")], "").close();

@@ -173,6 +173,9 @@ async fn metrics(State(service): State<Arc<Service>>) -> Response {
     family("dyelog_spans", "gauge", "What became of the spans; together, those that were received.", &of);
     let incomplete = counts.incomplete_traces;
     family("dyelog_incomplete_traces_total", "counter", "Traces without their root or some parent.", &one(incomplete));
+    let help = "Parts of traces that came after the rest of their trace was folded.";
+    family("dyelog_late_parts_total", "counter", help, &one(counts.late_parts));
+    family("dyelog_late_spans_total", "counter", "Spans of such parts.", &one(counts.late_spans));
     family("dyelog_metric_requests_total", "counter", "Requests with metrics.", &one(counts.metric_requests));
     let points = [
         ("used", counts.used_points),

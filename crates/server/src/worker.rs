@@ -15,6 +15,7 @@ use crate::counts::Counts;
 use crate::fold::Folding;
 use crate::journal::medium::Medium;
 use crate::journal::{Kind, Reader, Record};
+use crate::late::{self, Answers};
 use crate::meter::Meter;
 use crate::recent::Recent;
 use crate::spans::{NoIdentifier, SpanBytes, each_span};
@@ -112,6 +113,8 @@ pub struct Worker<M: Medium> {
     /// What was folded since the last checkpoint.
     submodels: BTreeMap<u64, (SubModel, u64)>,
     merge: String,
+    /// Who was found to answer whom late.
+    answers: Answers,
     /// Traces to be kept of it.
     exemplars: Vec<Exemplar>,
     /// Whether anything came since the last checkpoint.
@@ -141,6 +144,7 @@ impl<M: Medium> Worker<M> {
             checkpointed: progress.clock,
             submodels: BTreeMap::new(),
             merge: String::new(),
+            answers: Answers::new(),
             exemplars: Vec::new(),
             changed: false,
             working,
@@ -277,14 +281,24 @@ impl<M: Medium> Worker<M> {
 
     /// Folds what is ready.
     pub fn fold(&mut self) {
-        for (start, batch) in self.assembler.take_ready() {
-            let Some(folded) = self.working.folding.fold(batch.request()) else {
+        for ((start, is_rest), batch) in self.assembler.take_ready() {
+            for (answer, seen) in late::answers(&self.working.folding, &batch) {
+                *self.answers.entry(answer).or_default() += seen;
+            }
+            if is_rest {
+                self.counts.late_parts += batch.traces;
+                self.counts.late_spans += batch.spans;
+            }
+            let Some(mut folded) = self.working.folding.fold(batch.request()) else {
                 self.counts.set_aside += batch.spans;
                 continue;
             };
             let spans = folded.spans.min(batch.spans);
             self.counts.set_aside += batch.spans - spans;
             self.merge = folded.merge;
+            if is_rest {
+                late::without_load(&mut folded.submodel);
+            }
             let kept = batch.of_traces(&witnesses(&folded.submodel), EXEMPLAR_BYTES);
             self.exemplars.extend(kept.into_iter().map(|(trace, request)| Exemplar { start, trace, request }));
             let (sum, count) = self.submodels.entry(start).or_default();
@@ -314,6 +328,7 @@ impl<M: Medium> Worker<M> {
             expired,
             merge: &self.merge,
             exemplars: &self.exemplars,
+            answers: &self.answers,
             totals: &self.meter.fresh(),
         };
         if let Err(error) = store.commit(&checkpoint) {
@@ -321,6 +336,7 @@ impl<M: Medium> Worker<M> {
             return Err(error.into());
         }
         self.exemplars.clear();
+        self.answers.clear();
         self.recent.stored(expired);
         self.meter.stored();
         self.counts = Counts { open: 0, ..counts };

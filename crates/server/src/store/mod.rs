@@ -3,6 +3,7 @@
 //! What a checkpoint brings, new sub-models, counts and the position in the journal, is one transaction. Sub-models of an interval
 //! may lie in several parts; the model of a period is the merge of all parts in it.
 
+mod answers;
 mod database;
 pub mod exemplars;
 mod location;
@@ -24,6 +25,7 @@ use dyelog::lqn::saved;
 use dyelog::lqn::submodel::SubModel;
 
 use crate::counts::Counts;
+use crate::late::{self, Answers};
 use crate::meter::{SeriesKey, Standing};
 use crate::metered::Metered;
 use database::{Database, Value};
@@ -112,6 +114,8 @@ pub struct Checkpoint<'c> {
     pub merge: &'c str,
     /// Traces that are kept.
     pub exemplars: &'c [Exemplar],
+    /// Who was found to answer whom late.
+    pub answers: &'c Answers,
     /// Totals of metrics.
     pub totals: &'c [(&'c SeriesKey, u64, f64, Standing)],
 }
@@ -248,6 +252,7 @@ impl Store {
                 database.run("DELETE FROM recent WHERE number <= ?1", &[expired.into()])?;
             }
             exemplars::write(database, checkpoint.exemplars)?;
+            answers::write(database, checkpoint.answers, clock)?;
             samples::write(database, checkpoint.totals)?;
             write_progress(database, checkpoint.progress)
         })
@@ -266,15 +271,28 @@ impl Store {
     /// # Errors
     /// When the store cannot be read, or what it holds cannot.
     pub fn period(&self, from: u64, to: u64) -> Result<Option<(SubModel, String)>, StoreError> {
-        rows::merged(&*self.database, from, to)
+        let mut found = rows::merged(&*self.database, from, to)?;
+        if let Some((submodel, _)) = &mut found {
+            late::join(submodel, &answers::read(&*self.database)?);
+        }
+        Ok(found)
     }
 
     /// Gives the intervals that reach into a period in the order of time, each with its sub-model.
     ///
     /// # Errors
     /// When the store cannot be read, or what it holds cannot.
-    pub fn each_interval(&self, from: u64, to: u64, take: impl FnMut(Interval, &SubModel)) -> Result<(), StoreError> {
-        rows::each(&*self.database, from, to, take)
+    pub fn each_interval(
+        &self,
+        from: u64,
+        to: u64,
+        mut take: impl FnMut(Interval, &SubModel),
+    ) -> Result<(), StoreError> {
+        let answers = answers::read(&*self.database)?;
+        rows::each(&*self.database, from, to, |interval, submodel| {
+            late::join(submodel, &answers);
+            take(interval, submodel);
+        })
     }
 
     /// Traces that bear witness of the sub-model of a period, as a request of OTLP; `None` where nothing is there. Sub-models that were
@@ -337,6 +355,7 @@ impl Store {
             // A merged observation goes with its end, as an interval does; and what came a short while ago stays, however old it says that it is.
             let old = "DELETE FROM observations WHERE start < ?1 AND \"end\" < ?1 AND touched < ?1";
             database.run(old, &[oldest.into()])?;
+            database.run("DELETE FROM answers WHERE touched < ?1", &[oldest.into()])?;
             more |= stretches::roll_up(database, now)?;
             samples::thin(database, now, retention, &mut done)?;
             Ok(more)

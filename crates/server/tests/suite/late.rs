@@ -1,0 +1,119 @@
+//! Traces in halves that come far apart.
+
+use dyelog::lqn::saved;
+use dyelog::lqn::submodel::{Interaction, SubModel};
+use dyelog_server::answer::Answer;
+use dyelog_server::late::leave_out_unasked;
+use dyelog_server::metered::Metered;
+
+use crate::conservation::Server;
+use crate::support::{BEGIN, Recorded, SECOND, of_file, request, trace};
+
+/// Of each, the operation's own spans, and those of the services that it calls.
+fn halves(traces: impl Iterator<Item = u64>) -> [Vec<Recorded>; 2] {
+    let spans = traces.flat_map(|number| trace(number, BEGIN + number * SECOND / 20, &[2, 3]));
+    let (own, others) = spans.partition(|(service, _)| *service == "shop");
+    [own, others]
+}
+
+fn all_of([own, others]: [Vec<Recorded>; 2]) -> String {
+    of_file(&[own, others].concat())
+}
+
+/// What a model takes of a sub-model: scenarios with their operations, and entries with how often they were invoked, how long they worked, and whom they asked.
+fn told(sub: &SubModel) -> Vec<String> {
+    let name = |name| sub.names.text(name).to_owned();
+    let mut lines: Vec<String> =
+        sub.scenarios.iter().map(|(own, total)| format!("{} {}", name(*own), total.operations)).collect();
+    for entry in sub.entries().iter().filter(|entry| entry.interaction != Interaction::Customer) {
+        lines.push(format!(
+            "{} {} {} {:.6}",
+            name(entry.task),
+            name(entry.service),
+            entry.invocations,
+            entry.own_time()
+        ));
+    }
+    for entry in sub.entries() {
+        for ((kind, to), request) in entry.work.values().flat_map(|work| &work.requests) {
+            let to = sub.entry(*to);
+            lines.push(format!(
+                "{} {kind:?} {} {} {}",
+                name(entry.task),
+                name(to.task),
+                name(to.service),
+                request.count
+            ));
+        }
+    }
+    lines.sort();
+    lines
+}
+
+fn parsed(text: &str) -> SubModel {
+    saved::parse(&"test".into(), text).unwrap().0
+}
+
+/// Sends two halves so many seconds apart.
+fn sent(first: &[Recorded], second: &[Recorded], apart: u64) -> Server {
+    let mut server = Server::new();
+    server.now += 10 * SECOND;
+    server.receive(request(first));
+    server.work();
+    server.now += apart * SECOND;
+    server.work();
+    server.checkpoint();
+    server.receive(request(second));
+    server.finish();
+    server
+}
+
+#[test]
+fn halves_that_come_apart_make_the_model_of_the_whole() {
+    let whole = told(&parsed(&all_of(halves(0..100))));
+    for apart in [0, 12, 45, 3700] {
+        let [own, others] = halves(0..100);
+        for (first, second) in [(&own, &others), (&others, &own)] {
+            let server = sent(first, second, apart);
+            let found = parsed(&server.period(0, u64::MAX).unwrap());
+            assert_eq!(told(&found), whole, "{apart} {}", first[0].0);
+        }
+    }
+}
+
+#[test]
+fn the_rest_of_traces_is_no_load_whoever_called_it() {
+    // The callers were sent to somebody else.
+    let [_, others] = halves(0..100);
+    let [own, _] = halves(0..100);
+    let whole: Vec<Recorded> =
+        (100..200).flat_map(|number| trace(number, BEGIN + number * SECOND / 20, &[3])).collect();
+    let mut server = sent(&[own, whole].concat(), &[], 45);
+    server.receive(request(&others));
+    server.finish();
+    let (mut sub, merge) = server.store.period(0, u64::MAX).unwrap().unwrap();
+    let told = told(&sub);
+    assert!(
+        told.iter().any(|line| line == "shop browse 200") && !told.iter().any(|line| line.contains("unknown")),
+        "{told:?}"
+    );
+    let text = Answer::of(sub.clone(), &merge, &Metered::default()).unwrap().lqn();
+    for phantom in ["peer of", "unknown_service"] {
+        assert!(!text.contains(phantom), "{text}");
+    }
+    assert_eq!(leave_out_unasked(&mut sub).map(|finding| finding.message), None, "{told:?}");
+    assert_eq!(server.worker.counts().late_parts, 100);
+}
+
+#[test]
+fn what_nobody_is_known_to_have_called_is_told() {
+    let server = sent(&halves(0..50)[0], &halves(0..50)[1], 12);
+    // As if the server had started again in between.
+    let database = rusqlite::Connection::open(server.home.folder.path().join("store.db")).unwrap();
+    database.execute("DELETE FROM answers", []).unwrap();
+    let (mut sub, _) = server.store.period(0, u64::MAX).unwrap().unwrap();
+    let finding = leave_out_unasked(&mut sub).expect("it is told");
+    assert!(finding.message.starts_with("100 invocations came after the rest"), "{}", finding.message);
+    assert_eq!(finding.notes, ["50 of `find` of `prices`", "50 of `find` of `stock`"]);
+    assert!(!told(&sub).iter().any(|line| line.contains("find")), "{:?}", told(&sub));
+}
