@@ -6,7 +6,7 @@ use dyelog::diagnostic::{Diagnostic, Diagnostics, Place, Renderer, Severity, Sou
 use dyelog::lqn::results::Results;
 use dyelog::lqn::submodel::SubModel;
 use dyelog::lqn::{Language, Model};
-use dyelog::model::codes::{LOAD_CHOSEN, NOT_STEADY};
+use dyelog::model::codes::{LOAD_CHOSEN, NOT_STEADY, PARTLY_MEASURED};
 use dyelog::model::utilisation::Metrics;
 use dyelog::pipeline::{Solution, Source, model_of};
 use dyelog::report;
@@ -55,8 +55,10 @@ impl Answer {
         let utilisation = metered.apply(&mut submodel);
         let bound = unknown_sampling(&submodel)
             .map(|why| Diagnostic::warning(LOAD_CHOSEN, Place::Nowhere, why).with_hint(SAMPLING_TOLD_BY));
+        let missing = metered.missing().map(|why| Diagnostic::warning(PARTLY_MEASURED, Place::Nowhere, why));
         let utilisation = Metrics { series: utilisation, ..Metrics::default() };
-        let mut findings: Vec<Diagnostic> = bound.into_iter().chain(late::leave_out_unasked(&mut submodel)).collect();
+        let mut findings: Vec<Diagnostic> =
+            bound.into_iter().chain(missing).chain(late::leave_out_unasked(&mut submodel)).collect();
         let source = model_of(submodel, merge, &utilisation, &mut findings).map_err(words)?;
         Ok(Self { source, findings, solution: OnceCell::new() })
     }
@@ -117,8 +119,8 @@ impl Answer {
         let changes = self.findings.iter();
         let changes = changes.filter(|own| own.code == NOT_STEADY && own.severity == Severity::Warning);
         let told = |own: &Diagnostic| {
-            let evidence = own.notes.first().map(|note| format!(": {note}")).unwrap_or_default();
-            format!("{}{evidence}", own.message)
+            let evidence = own.notes.join("; ");
+            if evidence.is_empty() { own.message.clone() } else { format!("{}: {evidence}", own.message) }
         };
         changes.map(told).collect()
     }

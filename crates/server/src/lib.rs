@@ -53,6 +53,7 @@ mod puts;
 pub mod receive;
 mod recent;
 pub mod recorded;
+pub mod requests;
 pub mod scrape;
 pub mod serve;
 pub mod service;

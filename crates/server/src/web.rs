@@ -17,6 +17,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use crate::answer::Answer;
+use crate::meter::MOST_SERIES;
 use crate::observed;
 use crate::openapi;
 use crate::page;
@@ -24,6 +25,7 @@ use crate::parts;
 use crate::period::{self, Period};
 use crate::receive::{Refusal, WAIT, plain};
 use crate::recorded::Recorded;
+use crate::requests::resident_memory;
 use crate::service::{Service, wall_clock};
 use crate::services::messages::{Report, Stored};
 use crate::services::{self, Desk, text};
@@ -176,20 +178,25 @@ async fn metrics(State(service): State<Arc<Service>>) -> Response {
     let help = "Parts of traces that came after the rest of their trace was folded.";
     family("dyelog_late_parts_total", "counter", help, &one(counts.late_parts));
     family("dyelog_late_spans_total", "counter", "Spans of such parts.", &one(counts.late_spans));
+    let help = "How often the clock of this machine was found to have been ahead by an hour or more.";
+    family("dyelog_clock_set_back_total", "counter", help, &one(counts.set_back));
     family("dyelog_metric_requests_total", "counter", "Requests with metrics.", &one(counts.metric_requests));
     let points = [
         ("used", counts.used_points),
         ("late", counts.late_points),
         ("set_aside", counts.set_aside_points),
+        ("no_room", counts.no_room_points),
         ("received", counts.metric_points),
     ];
     let of = points.map(|(name, value)| (format!("{{state=\"{name}\"}}"), value));
     family(
         "dyelog_metric_points_total",
         "counter",
-        "Points of metrics, and those that tell rates or utilisation.",
+        "Points of metrics, and those that tell rates or utilisation; those without room are among those set aside.",
         &of,
     );
+    family("dyelog_metric_series", "gauge", "Series of metrics that are followed.", &one(status.series as u64));
+    family("dyelog_metric_series_limit", "gauge", "How many there may be.", &one(MOST_SERIES as u64));
     let label = |text: &str| text.replace(['"', '\\', '\n'], "_");
     let offending = status.offending.iter();
     let offending: Vec<_> =
@@ -210,6 +217,10 @@ async fn metrics(State(service): State<Arc<Service>>) -> Response {
     family("dyelog_open_bytes", "gauge", "Memory of spans that are not folded yet.", &one(status.open_bytes as u64));
     family("dyelog_backlog_bytes", "gauge", "Journal that is not read yet.", &one(service.backlog()));
     family("dyelog_healthy", "gauge", "Whether all works.", &one(service.fault().is_none().into()));
+    if let Some(bytes) = resident_memory() {
+        family("process_resident_memory_bytes", "gauge", "Memory of the machine that this process has.", &one(bytes));
+    }
+    service.requests().write(&mut text);
     ([(CONTENT_TYPE, "text/plain; version=0.0.4")], text).into_response()
 }
 

@@ -265,8 +265,11 @@ impl Asked {
         Ok(())
     }
 
-    /// Warns of rates that are lower bounds.
+    /// Warns of rates that are lower bounds, and of what is missing.
     fn tell_sampling(&self, recorded: &Recorded) {
+        for why in &recorded.missing {
+            eprintln!("warning: {why}");
+        }
         let is_told = self.arguments.iter().any(|word| word.to_string_lossy().starts_with("--sampling"));
         if let Some(why) = recorded.unknown.as_ref().filter(|_| !is_told) {
             eprintln!("warning: {why}\n  hint: {SAMPLING_TOLD_BY}");

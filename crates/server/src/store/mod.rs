@@ -35,6 +35,7 @@ pub use observations::Which;
 use postgres::Postgres;
 pub use postgres::address::Address;
 pub use rows::{Interval, LEVELS, Level};
+use rusqlite::ErrorCode;
 use sqlite::Sqlite;
 
 /// A store that is open.
@@ -50,6 +51,8 @@ pub struct Store {
 pub enum StoreError {
     /// SQLite says so.
     Sqlite(rusqlite::Error),
+    /// Another process has the file.
+    Locked,
     /// PostgreSQL says so, or cannot be reached.
     Postgres(String),
     /// Whether a transaction was kept cannot be told: the connection broke while it ended.
@@ -66,6 +69,7 @@ impl fmt::Display for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Sqlite(error) => write!(f, "{error}"),
+            Self::Locked => f.write_str("another process has locked it"),
             Self::Postgres(why) => write!(f, "{why}"),
             Self::Uncertain(why) => write!(f, "whether it was written cannot be told: {why}"),
             Self::Newer(version) => write!(f, "it was written by a later version of this program (schema {version})"),
@@ -79,7 +83,10 @@ impl std::error::Error for StoreError {}
 
 impl From<rusqlite::Error> for StoreError {
     fn from(error: rusqlite::Error) -> Self {
-        Self::Sqlite(error)
+        match error.sqlite_error_code() {
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Locked,
+            _ => Self::Sqlite(error),
+        }
     }
 }
 
@@ -118,6 +125,8 @@ pub struct Checkpoint<'c> {
     pub answers: &'c Answers,
     /// Totals of metrics.
     pub totals: &'c [(&'c SeriesKey, u64, f64, Standing)],
+    /// Whether the clock had been ahead: what was written then counts as written now.
+    pub set_back: bool,
 }
 
 impl Store {
@@ -155,8 +164,19 @@ impl Store {
     pub fn claim(location: &Location) -> Result<Self, StoreError> {
         match location {
             // A lock file beside it does the same.
-            Location::File(path) => Self::open(path),
+            Location::File(path) => Self::made(Box::new(Sqlite::attended(path)?)),
             Location::Postgres(address) => Self::made(Box::new(Postgres::claim(address)?)),
+        }
+    }
+
+    /// Opens a store wherever it is, to write to by a thread that must not be silent for long.
+    ///
+    /// # Errors
+    /// As [`Store::open_at`].
+    pub fn attend(location: &Location) -> Result<Self, StoreError> {
+        match location {
+            Location::File(path) => Self::made(Box::new(Sqlite::attended(path)?)),
+            Location::Postgres(_) => Self::open_at(location),
         }
     }
 
@@ -254,6 +274,12 @@ impl Store {
             exemplars::write(database, checkpoint.exemplars)?;
             answers::write(database, checkpoint.answers, clock)?;
             samples::write(database, checkpoint.totals)?;
+            if checkpoint.set_back {
+                for table in ["intervals", "observations", "answers"] {
+                    let sql = format!("UPDATE {table} SET touched = ?1 WHERE touched > ?1");
+                    database.run(&sql, &[clock.into()])?;
+                }
+            }
             write_progress(database, checkpoint.progress)
         })
     }
@@ -312,7 +338,9 @@ impl Store {
     /// # Errors
     /// When the store cannot be read, what it holds cannot, or there are more than can be read at once.
     pub fn metered(&self, from: u64, to: u64) -> Result<Metered, StoreError> {
-        samples::read(&*self.database, from, to)
+        let mut metered = samples::read(&*self.database, from, to)?;
+        metered.no_room = self.progress()?.counts.no_room.filter(|(first, last)| *first < to && from <= *last);
+        Ok(metered)
     }
 
     /// Gives all series of metrics, and where they stand.
@@ -323,12 +351,16 @@ impl Store {
         samples::standings(&*self.database, take)
     }
 
-    /// Deletes the intervals from a time to another, but for those that go beyond; says how many.
+    /// Deletes the intervals from a time to another, but for those that go beyond, and what metrics told of that time; says how many intervals.
     ///
     /// # Errors
     /// When it cannot be written.
     pub fn delete(&mut self, from: u64, to: u64) -> Result<usize, StoreError> {
-        self.database.transaction(|database| rows::delete(database, from, to))
+        self.database.transaction(|database| {
+            let (first, end) = rows::bounds(from, to);
+            samples::delete(database, first, end)?;
+            rows::delete(database, from, to)
+        })
     }
 
     /// Adds a sub-model from elsewhere to the interval of a time.

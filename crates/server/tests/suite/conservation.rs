@@ -302,3 +302,39 @@ fn a_thousand_power_cuts_lose_nothing_that_was_acknowledged() {
     let counts = server.worker.counts();
     assert_eq!((counts.received, counts.folded, counts.duplicate, counts.open), (acknowledged, acknowledged, 0, 0));
 }
+
+/// The clock of a machine may be years ahead until the network sets it right.
+#[test]
+fn a_clock_that_was_years_ahead_holds_nothing_up() {
+    let mut server = Server::new();
+    let year = 365 * 24 * 3600 * SECOND;
+    let right = server.now;
+    server.now += 5 * year;
+    let spans = |number: u64, start: u64| request(&trace(number, start, &[2]));
+    server.receive(spans(1, right));
+    server.work();
+    server.now += 8 * SECOND;
+    server.work();
+    server.checkpoint();
+    server.receive(spans(2, right + 10 * SECOND));
+    server.work();
+    // It comes back, with a trace that is still open; and the server starts again.
+    server.start_again();
+    server.now = right + 20 * SECOND;
+    server.receive(spans(3, right + 20 * SECOND));
+    server.receive(spans(4, right + 3 * year));
+    server.work();
+    server.now += 3 * SECOND;
+    server.work();
+    assert!(server.worker.is_due());
+    server.finish();
+    let counts = server.worker.counts();
+    assert_eq!((counts.folded, counts.set_aside, counts.open, counts.set_back), (9, 3, 0, 1));
+    assert_eq!(counts.set_back_at.map(|(at, _)| at), Some(right + 20 * SECOND));
+    assert_eq!(server.store.progress().unwrap().clock, server.now);
+    // What was written meanwhile grows old.
+    let later = server.now + 2 * 3600 * SECOND;
+    while server.store.roll_up(later, year).unwrap() {}
+    let intervals = server.store.intervals(0, u64::MAX).unwrap();
+    assert_eq!(intervals.iter().map(|own| (own.length / SECOND, own.spans)).collect::<Vec<_>>(), [(60, 9)]);
+}
