@@ -375,10 +375,11 @@ fn hours(service: &Service, store: &mut Store, now: u64) -> Result<Vec<page::Hou
     const SHOWN: u64 = 4;
     let mut hours = Vec::new();
     for start in (1..=SHOWN).map(|ago| (now / HOUR).saturating_sub(ago) * HOUR) {
-        let spans = store.intervals(start, start + HOUR)?.iter().map(|interval| interval.spans).sum::<u64>();
-        if spans == 0 {
+        let intervals = store.intervals(start, start + HOUR)?;
+        if intervals.is_empty() {
             continue;
         }
+        let spans = intervals.iter().map(|interval| interval.spans).sum::<u64>();
         // What came late makes it another one.
         let known = service.hours().get(&start).filter(|(own, _)| *own == spans).map(|(_, held)| held.clone());
         let held = match known {

@@ -314,7 +314,7 @@ fn schemas() -> Value {
         "Input": reports::input(),
         "Output": reports::output(),
         "Intervals": object(json!({ "intervals": list(object(json!({
-            "start": { "type": "string", "format": "date-time" }, "seconds": count, "spans": count, "bytes": count,
+            "start": { "type": "string", "format": "date-time" }, "seconds": count, "spans": perhaps(count.clone()), "bytes": count,
         }))) })),
         // Of traces, and of observers, where there is any.
         "Parts": object(json!({ "traces": perhaps(of("Split")), "observed": perhaps(of("Split")) })),
