@@ -117,3 +117,17 @@ fn what_nobody_is_known_to_have_called_is_told() {
     assert_eq!(finding.notes, ["50 of `find` of `prices`", "50 of `find` of `stock`"]);
     assert!(!told(&sub).iter().any(|line| line.contains("find")), "{:?}", told(&sub));
 }
+
+#[test]
+fn users_are_called_so() {
+    let mut server = Server::new();
+    let one_by_one = |number: u64| trace(number, BEGIN + number * SECOND / 10, &[2, 3]);
+    server.receive(request(&(0..100).flat_map(one_by_one).collect::<Vec<_>>()));
+    server.finish();
+    let (sub, merge) = server.store.period(0, u64::MAX).unwrap().unwrap();
+    let answer = Answer::of(sub, &merge, &Metered::default()).unwrap();
+    assert!(answer.lqn().contains("t \"Cu_shop browse\" r"), "{}", answer.lqn());
+    let (picture, busiest) = (answer.picture().unwrap(), answer.busiest().unwrap());
+    assert!(picture.contains("users of shop browse") && !picture.contains("Cu_"), "{picture}");
+    assert_eq!(busiest.len(), 3, "{busiest:?}");
+}
