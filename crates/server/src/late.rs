@@ -260,7 +260,8 @@ pub type Answers = BTreeMap<Answer, u64>;
 
 /// What calls of a batch tell that were answered late.
 pub fn answers(folding: &Folding, batch: &Batch) -> Answers {
-    let mut kinds: BTreeMap<Vec<(Arc<[u8]>, Vec<u8>)>, Vec<&Answered>> = BTreeMap::new();
+    // By resources and names.
+    let mut kinds: BTreeMap<Spans, Vec<&Answered>> = BTreeMap::new();
     for own in &batch.answered {
         let name = |(resource, field): &(Arc<[u8]>, Vec<u8>)| {
             let span = field_of(field).and_then(sound);
@@ -498,7 +499,7 @@ fn redirect(
         entry.calls.iter().filter(|(label, _)| label.to == Some(callee)).map(|(own, total)| (*own, *total)).collect();
     entry.redirect(peer, callee, (part, whole), keys);
     let mut on_the_way: BTreeMap<u8, (u64, i128)> = BTreeMap::new();
-    for (label, call) in entry.calls.iter_mut() {
+    for (label, call) in &mut entry.calls {
         if label.to != Some(callee) || label.kind != RequestKind::Synchronous || response.count == 0 {
             continue;
         }

@@ -48,6 +48,7 @@ pub struct SeriesKey {
     pub since: u64,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
 fn is_zero(number: &u64) -> bool {
     *number == 0
 }

@@ -1,5 +1,6 @@
 //! Commands of `dyelog`, run on what a period recorded.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::env;
 use std::ffi::OsString;
@@ -73,7 +74,7 @@ pub fn explain(exemplars: &[u8], period: &Recorded, arguments: &[OsString]) -> O
         if arguments.iter().any(|word| word.to_string_lossy().contains("json")) {
             eprint!("{told}");
         } else if output.status.success() {
-            print!("{told}\n");
+            println!("{told}");
         }
         print!("{text}");
         Ok(code(output.status))
@@ -97,7 +98,7 @@ fn asked(arguments: &[OsString]) -> Option<String> {
     while let Some(word) = words.next() {
         let (option, value) = word.split_once('=').map_or((&*word, None), |(option, value)| (option, Some(value)));
         if ["--demand", "--entry"].contains(&option) {
-            return value.map(str::to_owned).or_else(|| words.next().map(|value| value.into_owned()));
+            return value.map(str::to_owned).or_else(|| words.next().map(Cow::into_owned));
         }
     }
     None
