@@ -5,6 +5,7 @@
 //! threads and machines combine in any order with one result.
 
 mod entry;
+mod moved;
 mod scenario;
 mod sums;
 
@@ -21,6 +22,7 @@ pub use entry::{
     Witness, WorkTotal,
 };
 pub use scenario::{Sampled, ScenarioTotal, Settled, Undated, common_step};
+pub(crate) use sums::Share;
 pub use sums::{Moments, Seconds};
 
 pub(crate) type FxIndexMap<K, V> = IndexMap<K, V, FxBuildHasher>;

@@ -432,8 +432,7 @@ pub fn join(sub: &mut SubModel, answers: &Answers) {
                 (given[at], room[callee.index()], open) = (given[at] + more, room[callee.index()] - more, open - more);
             }
             for (Known { callee, .. }, count) in calls.iter().zip(given).filter(|(_, count)| *count > 0) {
-                let left = requests(sub.entry(caller), from);
-                redirect(sub, (caller, from, *callee), (count, left), &keys);
+                redirect(sub, (caller, from, *callee), count, &keys);
             }
         }
     }
@@ -441,9 +440,8 @@ pub fn join(sub: &mut SubModel, answers: &Answers) {
     let claims = asked_by(sub, &stand_ins(sub), false);
     for Known { callee, .. } in &known {
         let own = sub.entry_mut(*callee);
-        let came = own.inferred.min(own.invocations.saturating_sub(claims[callee.index()]));
-        own.inferred -= came;
-        own.invocations -= came;
+        let came = own.inferred.min(own.invocations.saturating_sub(claims[callee.index()])).min(recorded(own));
+        own.leave_out(came);
     }
     let stands_in = stand_ins(sub);
     let claims = asked_by(sub, &stands_in, false);
@@ -485,11 +483,11 @@ fn requests(entry: &EntryTotal, to: EntryIndex) -> u64 {
     asks(entry).filter(|(own, _)| *own == to).map(|(_, count)| count).sum()
 }
 
-/// Leads some of so many calls of an entry to a peer to another entry. What they took longer than it worked, they were on their way.
+/// Leads some of the calls of an entry to a peer to another entry. What they took longer than it worked, they were on their way.
 fn redirect(
     sub: &mut SubModel,
     (caller, peer, callee): (EntryIndex, EntryIndex, EntryIndex),
-    (part, whole): (u64, u64),
+    part: u64,
     keys: &[EntryKey],
 ) {
     let response = sub.entry(callee).response;
@@ -497,7 +495,7 @@ fn redirect(
     let entry = sub.entry_mut(caller);
     let before: Vec<_> =
         entry.calls.iter().filter(|(label, _)| label.to == Some(callee)).map(|(own, total)| (*own, *total)).collect();
-    entry.redirect(peer, callee, (part, whole), keys);
+    entry.redirect(peer, callee, part, keys);
     let mut on_the_way: BTreeMap<u8, (u64, i128)> = BTreeMap::new();
     for (label, call) in &mut entry.calls {
         if label.to != Some(callee) || label.kind != RequestKind::Synchronous || response.count == 0 {
@@ -516,13 +514,11 @@ fn redirect(
         if work.requests.contains_key(&(RequestKind::Synchronous, callee))
             && let Some((count, sum)) = on_the_way.remove(&at.phase).filter(|(count, _)| *count > 0)
         {
-            let squares = sum.saturating_mul(sum) / i128::from(count);
-            work.network.merge(&Moments { count, sum: Seconds(sum), squares });
+            let one = Moments::of(Seconds(sum / i128::from(count)));
+            work.network.merge(&Moments { sum: Seconds(sum), ..one.extended(count) });
         }
     }
-    let entry = sub.entry_mut(peer);
-    entry.invocations = entry.invocations.saturating_sub(part);
-    entry.inferred = entry.inferred.saturating_sub(part);
+    sub.entry_mut(peer).leave_out(part);
 }
 
 /// Takes out what nobody calls: work of operations whose other parts never came. Says how much that is.

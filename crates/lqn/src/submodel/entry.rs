@@ -111,6 +111,13 @@ impl RequestTotal {
         Self { count: scale(self.count), squares: scale(self.squares) }
     }
 
+    /// So many of the requests, and the others.
+    pub(crate) fn parted(self, part: u64) -> (Self, Self) {
+        let part = part.min(self.count);
+        let squares = self.scaled(part, self.count).squares.min(self.squares);
+        (Self { count: part, squares }, Self { count: self.count - part, squares: self.squares - squares })
+    }
+
     /// Takes in what the other has seen.
     pub fn merge(&mut self, other: &Self) {
         self.count += other.count;
@@ -329,53 +336,6 @@ impl EntryTotal {
         self.calls = calls.filter_map(|(own, total)| Some((label(own)?, total))).collect();
         let pairs = std::mem::take(&mut self.pairs).into_iter();
         self.pairs = pairs.filter_map(|((one, other), total)| Some(((label(one)?, label(other)?), total))).collect();
-    }
-
-    /// Takes calls to one entry as calls to another: so many of each so many. `keys` are those of all entries.
-    pub fn redirect(&mut self, from: EntryIndex, to: EntryIndex, (part, whole): (u64, u64), keys: &[EntryKey]) {
-        for work in self.work.values_mut() {
-            let kinds: Vec<RequestKind> = work.requests.keys().filter(|own| own.1 == from).map(|own| own.0).collect();
-            for kind in kinds {
-                let own = work.requests[&(kind, from)];
-                let moved = own.scaled(part, whole);
-                work.requests.entry((kind, to)).or_default().merge(&moved);
-                if part == whole {
-                    work.requests.shift_remove(&(kind, from));
-                } else {
-                    work.requests.insert((kind, from), own.scaled(whole - part, whole));
-                }
-            }
-        }
-        let renamed = |label: &CallLabel| match label.to {
-            Some(own) if own == from => CallLabel { to: Some(to), ..*label },
-            _ => *label,
-        };
-        let labels: Vec<CallLabel> = self.calls.keys().filter(|label| label.to == Some(from)).copied().collect();
-        for label in labels {
-            let own = self.calls[&label];
-            let mut moved = own;
-            moved.scale(part, whole);
-            self.calls.entry(renamed(&label)).or_default().merge(&moved);
-            if part == whole {
-                self.calls.shift_remove(&label);
-            } else if let Some(left) = self.calls.get_mut(&label) {
-                left.scale(whole - part, whole);
-            }
-        }
-        // Which of two calls comes first is told by parts of counts: those of a call that is two now are those of both.
-        let key = |label: &CallLabel| label.to.map(|to| keys[to.index()]);
-        let touched: Vec<(CallLabel, CallLabel)> =
-            self.pairs.keys().filter(|(one, other)| [one.to, other.to].contains(&Some(from))).copied().collect();
-        for pair in touched {
-            let total = self.pairs[&pair];
-            let (one, other) = (renamed(&pair.0), renamed(&pair.1));
-            let (pair_now, total_now) =
-                if key(&one) <= key(&other) { ((one, other), total) } else { ((other, one), total.turned()) };
-            self.pairs.entry(pair_now).or_default().merge(&total_now);
-            if part == whole {
-                self.pairs.shift_remove(&pair);
-            }
-        }
     }
 
     /// Keeps the witness if it is among the least.
