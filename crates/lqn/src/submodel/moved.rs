@@ -187,3 +187,88 @@ impl EntryTotal {
         self.responses.thin(left, before);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::submodel::{Position, RequestTotal, SubModel};
+    use crate::timing::{CallTotal, PairTotal};
+
+    /// A caller, the peer and the entry that it calls.
+    fn three() -> (SubModel, [EntryIndex; 3]) {
+        let mut sub = SubModel::new();
+        let entries = [(1, "shop"), (2, "peer"), (3, "stock")].map(|(key, task)| {
+            let task = sub.names.intern(task);
+            sub.ensure_entry(EntryKey(key), task, 1, Interaction::Rendezvous, task)
+        });
+        (sub, entries)
+    }
+
+    fn read_back(sub: &SubModel) -> SubModel {
+        crate::saved::parse(&"test".into(), &crate::saved::write(sub, "name")).expect("it can be read").0
+    }
+
+    /// Where it is written, entries have an order of their own.
+    fn entry_of(sub: &SubModel, key: u128) -> &EntryTotal {
+        sub.entry(sub.entry_of(EntryKey(key)).expect("it is there"))
+    }
+
+    #[test]
+    fn what_is_left_out_leaves_nothing_more_than_once() {
+        let (mut sub, [_, peer, _]) = three();
+        let own = sub.entry_mut(peer);
+        (own.invocations, own.silent, own.undated, own.inferred) = (10, 8, 9, 2);
+        let work = own.work.entry(Position { phase: 1, ..Position::default() }).or_default();
+        work.visits = 10;
+        for seconds in [1.0, 1.0, 1.0, 3.0, 3.0, 3.0, 3.0, 3.0] {
+            work.exclusive.add(seconds);
+            own.response.add(seconds);
+            own.responses.add(seconds);
+        }
+        own.leave_out(6);
+        let work = &own.work[0];
+        assert_eq!((own.invocations, own.inferred, own.silent, own.undated), (4, 0, 4, 4));
+        assert_eq!((work.visits, work.exclusive.count), (4, 4));
+        assert!((work.exclusive.sum.as_f64() - 9.0).abs() < 1e-9, "{work:?}");
+        assert_eq!(entry_of(&read_back(&sub), 2).responses.len(), 3);
+        let own = sub.entry_mut(peer);
+        own.leave_out(9);
+        assert_eq!((own.invocations, own.work.len(), own.response.count), (0, 0, 0));
+        read_back(&sub);
+    }
+
+    #[test]
+    fn calls_are_led_elsewhere_one_by_one() {
+        let (mut sub, [caller, peer, stock]) = three();
+        let keys: Vec<EntryKey> = sub.entries().iter().map(|entry| entry.key).collect();
+        let own = sub.entry_mut(caller);
+        own.invocations = 3;
+        let label = |to, ordinal| CallLabel { phase: 1, kind: RequestKind::Synchronous, to: Some(to), ordinal };
+        for stage in 0..3 {
+            let work = own.work.entry(Position { phase: 1, stage, branch: None }).or_default();
+            for to in [peer, stock] {
+                work.requests.insert((RequestKind::Synchronous, to), RequestTotal { count: 1, squares: 1 });
+            }
+        }
+        let call =
+            CallTotal { invocations: 3, requests: RequestTotal { count: 3, squares: 3 }, ..CallTotal::default() };
+        own.calls.extend([(label(peer, 1), call), (label(stock, 1), call)]);
+        own.pairs.insert((label(peer, 1), label(stock, 1)), PairTotal { both: 3, before: 3, ..PairTotal::default() });
+        let asked = |sub: &SubModel, to| -> u64 {
+            let own =
+                sub.entry(caller).work.values().filter_map(|work| work.requests.get(&(RequestKind::Synchronous, to)));
+            own.map(|request| request.count).sum()
+        };
+        sub.entry_mut(caller).redirect(peer, stock, 2, &keys);
+        assert_eq!((asked(&sub, peer), asked(&sub, stock)), (1, 5));
+        read_back(&sub);
+        sub.entry_mut(caller).redirect(peer, stock, 1, &keys);
+        assert_eq!((asked(&sub, peer), asked(&sub, stock)), (0, 6));
+        let own = read_back(&sub);
+        // An invocation calls the entry twice, where it called both.
+        let counts: Vec<_> =
+            entry_of(&own, 1).calls.iter().map(|(label, call)| (label.ordinal, call.requests.count)).collect();
+        assert_eq!(counts, [(1, 3), (2, 3)]);
+        assert_eq!(entry_of(&own, 1).pairs.len(), 1);
+    }
+}

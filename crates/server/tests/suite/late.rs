@@ -1,12 +1,14 @@
 //! Traces in halves that come far apart.
 
 use dyelog::lqn::saved;
-use dyelog::lqn::submodel::{Interaction, SubModel};
+use dyelog::lqn::submodel::{EntryTotal, Interaction, SubModel};
 use dyelog_server::answer::Answer;
-use dyelog_server::late::leave_out_unasked;
+use dyelog_server::late::{self, Answers, join, leave_out_unasked, without_load};
 use dyelog_server::metered::Metered;
+use proptest::prelude::*;
+use proptest::sample::Index;
 
-use crate::conservation::Server;
+use crate::conservation::{Server, traces};
 use crate::support::{BEGIN, Recorded, SECOND, of_file, request, trace};
 
 /// Of each, the operation's own spans, and those of the services that it calls.
@@ -78,6 +80,74 @@ fn halves_that_come_apart_make_the_model_of_the_whole() {
             let found = parsed(&server.period(0, u64::MAX).unwrap());
             assert_eq!(told(&found), whole, "{apart} {}", first[0].0);
         }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    /// Whoever seems to have answered whom, whatever was folded apart: what is made of it can be written and read back, and nothing becomes more.
+    #[test]
+    fn what_is_joined_is_a_sub_model(
+        spans in traces().prop_shuffle(),
+        parts in proptest::collection::vec((any::<Index>(), any::<bool>()), 0..4),
+        told in proptest::collection::vec((any::<[Index; 3]>(), 1..6_u64), 1..8),
+    ) {
+        let mut cuts: Vec<(usize, bool)> = parts.iter().map(|(at, is_rest)| (at.index(spans.len()), *is_rest)).collect();
+        cuts.push((0, false));
+        cuts.sort_unstable();
+        let mut sub = SubModel::new();
+        for (number, (from, is_rest)) in cuts.iter().enumerate() {
+            let to = cuts.get(number + 1).map_or(spans.len(), |(to, _)| *to);
+            if *from < to {
+                let mut part = parsed(&of_file(&spans[*from..to]));
+                if *is_rest {
+                    without_load(&mut part);
+                }
+                sub.merge(&part);
+            }
+        }
+        prop_assume!(sub.entries().len() > 1);
+        let answers: Answers = told
+            .iter()
+            .map(|(who, seen)| {
+                let [caller, peer, callee] = who.map(|own| own.get(sub.entries()).key);
+                (late::Answer { caller, peer, callee }, *seen)
+            })
+            .filter(|(own, _)| own.peer != own.callee)
+            .collect();
+        let before = sub.clone();
+        join(&mut sub, &answers);
+        let text = saved::write(&sub, "name");
+        let (read, _) = saved::parse(&"test".into(), &text).map_err(|error| TestCaseError::fail(format!("{error:?}")))?;
+        prop_assert_eq!(saved::write(&read, "name"), text);
+        for own in sub.entries() {
+            let known = before.entry(before.entry_of(own.key).expect("none is new"));
+            let asked = |entry: &EntryTotal| {
+                entry.work.values().flat_map(|work| work.requests.values()).map(|request| request.count).sum::<u64>()
+            };
+            prop_assert!(own.invocations <= known.invocations && asked(own) <= asked(known));
+            prop_assert!(own.own_time() <= known.own_time());
+        }
+    }
+
+    /// Of some traces one half comes late, whichever: scenarios, entries with their invocations and work, and who asks whom are those of the whole.
+    #[test]
+    fn halves_of_some_traces_make_the_model_of_the_whole(
+        calls in proptest::collection::vec((proptest::collection::vec(1..40_u64, 1..4), any::<bool>()), 1..30),
+        callers_first in any::<bool>(),
+    ) {
+        let (mut first, mut second) = (Vec::new(), Vec::new());
+        for (number, (calls, is_late)) in calls.iter().enumerate() {
+            let number = number as u64;
+            for (service, span) in trace(number, BEGIN + number * SECOND / 20, calls) {
+                let comes_late = *is_late && (service == "shop") != callers_first;
+                if comes_late { &mut second } else { &mut first }.push((service, span));
+            }
+        }
+        let server = sent(&first, &second, 45);
+        let found = parsed(&server.period(0, u64::MAX).unwrap());
+        prop_assert_eq!(told(&found), told(&parsed(&of_file(&[first, second].concat()))));
     }
 }
 
