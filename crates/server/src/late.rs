@@ -404,6 +404,7 @@ pub fn join(sub: &mut SubModel, answers: &Answers) {
     let claims = asked_by(sub, &stand_ins(sub), false);
     let rooms = sub.entries().iter().zip(&claims);
     let mut room: Vec<u64> = rooms.map(|(entry, claimed)| recorded(entry).saturating_sub(*claimed)).collect();
+    let mut peers: BTreeSet<EntryKey> = known.iter().map(|own| own.answer.peer).collect();
     for calls in known.chunk_by(|one, other| one.asks() == other.asks()) {
         let caller = calls[0].caller;
         // What was inferred to be asked of an entry that did not record so much was asked of another one.
@@ -415,6 +416,17 @@ pub fn join(sub: &mut SubModel, answers: &Answers) {
         let peer = sub.entry_of(calls[0].answer.peer);
         let mut sources: Vec<(EntryIndex, u64)> =
             peer.into_iter().map(|peer| (peer, requests(sub.entry(caller), peer))).collect();
+        // Where other calls like them were answered in time, the peer was taken to be who answered these.
+        let is_callee = |entry: &EntryIndex| calls.iter().any(|own| own.callee == *entry);
+        let is_named_after = |entry: &EntryTotal| calls.iter().any(|own| sub.entry(own.callee).task == entry.task);
+        let asked: BTreeSet<EntryIndex> = asks(sub.entry(caller)).map(|(to, _)| to).collect();
+        for to in asked.into_iter().filter(|to| Some(*to) != peer && !is_callee(to)) {
+            let own = sub.entry(to);
+            if own.silent > 0 && own.silent == own.invocations && is_named_after(own) {
+                sources.push((to, requests(sub.entry(caller), to)));
+            }
+        }
+        peers.extend(sources.iter().map(|(peer, _)| sub.entry(*peer).key));
         sources.extend(calls.iter().map(surplus).filter(|(_, more)| *more > 0));
         for (from, more) in sources {
             let mut seen: u64 = calls.iter().map(|own| own.seen).sum();
@@ -471,7 +483,6 @@ pub fn join(sub: &mut SubModel, answers: &Answers) {
     let customers = sub.entries().iter().filter(|entry| gone(entry) && entry.interaction == Interaction::Customer);
     let names: Vec<_> = customers.flat_map(|own| [own.service, own.task]).collect();
     sub.scenarios.retain(|name, total| !(names.contains(name) && all_fragments(total)));
-    let peers: BTreeSet<EntryKey> = known.iter().map(|own| own.answer.peer).collect();
     let asked = asked_by(sub, &vec![true; keys.len()], true);
     let unasked = peers.into_iter().filter(|peer| sub.entry_of(*peer).is_some_and(|peer| asked[peer.index()] == 0));
     joined.extend(unasked);
