@@ -23,7 +23,7 @@ mod look;
 pub mod markup;
 pub mod matches;
 pub mod model;
-mod names;
+pub mod names;
 pub mod outlook;
 pub mod parquet;
 pub mod plan;

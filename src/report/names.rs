@@ -2,6 +2,7 @@
 //! customers, and the parts of an entry.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use crate::lqn::results::Caller;
 use crate::lqn::{ActivityId, EntryId, Model, Scheduling, TaskId};
@@ -14,6 +15,24 @@ pub fn task(model: &Model, id: TaskId) -> Cow<'_, str> {
     let task = &model.tasks[id.index()];
     let scenario = task.name.strip_prefix(CUSTOMERS).filter(|_| task.scheduling == Scheduling::Reference);
     scenario.map_or(Cow::Borrowed(&*task.name), |scenario| format!("users of {scenario}").into())
+}
+
+/// The model with customers, their entries and their processors called as people read of them.
+#[must_use]
+pub fn for_people(model: &Model) -> Model {
+    let mut named = model.clone();
+    for (number, own) in model.tasks.iter().enumerate().filter(|(_, own)| own.scheduling == Scheduling::Reference) {
+        let name: Arc<str> = task(model, TaskId(number as u32)).into();
+        for entry in own.entries.iter().filter(|entry| model.entries[entry.index()].name == own.name) {
+            named.entries[entry.index()].name = Arc::clone(&name);
+        }
+        let processor = &mut named.processors[own.processor.index()];
+        if processor.name == own.name {
+            processor.name = Arc::clone(&name);
+        }
+        named.tasks[number].name = name;
+    }
+    named
 }
 
 /// A source of load: the scenario of customers.

@@ -1,5 +1,7 @@
 //! A distribution of times in bounded memory, as a mergeable summary.
 
+use crate::submodel::Share;
+
 /// Buckets to a factor of two are 2 to this power.
 const FINENESS: u32 = 6;
 /// How far a quantile may be from that of all values, relatively: half of a bucket's width.
@@ -141,6 +143,13 @@ impl Sketch {
         self.total = self.counts.iter().fold(self.zeros, |sum, count| sum.saturating_add(*count));
     }
 
+    /// Keeps so many of each so many values, evenly: their sum is rounded, not each count.
+    pub fn thin(&mut self, part: u64, whole: u64) {
+        let mut share = Share::new(part, whole);
+        let left: Vec<(u32, u64)> = self.buckets().map(|(bucket, count)| (bucket, share.of(count))).collect();
+        *self = Self::of_buckets(left.into_iter().filter(|(_, count)| *count > 0)).unwrap_or_default();
+    }
+
     /// Forgets all values.
     pub fn clear(&mut self) {
         *self = Self::default();
@@ -278,7 +287,9 @@ mod tests {
             let (mut twice, mut scaled) = (whole.clone(), whole.clone());
             twice.merge(&whole);
             scaled.scale(2);
-            prop_assert_eq!(twice, scaled);
+            prop_assert_eq!(&twice, &scaled);
+            scaled.thin(1, 2);
+            prop_assert_eq!(scaled, whole);
         }
 
         #[test]

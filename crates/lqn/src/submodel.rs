@@ -5,6 +5,7 @@
 //! threads and machines combine in any order with one result.
 
 mod entry;
+mod moved;
 mod scenario;
 mod sums;
 
@@ -21,6 +22,7 @@ pub use entry::{
     Witness, WorkTotal,
 };
 pub use scenario::{Sampled, ScenarioTotal, Settled, Undated, common_step};
+pub(crate) use sums::Share;
 pub use sums::{Moments, Seconds};
 
 pub(crate) type FxIndexMap<K, V> = IndexMap<K, V, FxBuildHasher>;
@@ -236,6 +238,26 @@ impl SubModel {
         self.deployment.merge(&other.deployment, &self.names, &names);
         self.set_aside += other.set_aside;
         self.concurrent |= other.concurrent;
+    }
+
+    /// Takes entries out with all requests to them.
+    ///
+    /// # Panics
+    /// When there are more than 2^32 entries.
+    pub fn remove_entries(&mut self, gone: impl Fn(&EntryTotal) -> bool) {
+        let count = |index: usize| u32::try_from(index).expect("entries are counted in 32 bits");
+        let left: Vec<bool> = self.entries.iter().map(|entry| !gone(entry)).collect();
+        let mut numbers = vec![None; left.len()];
+        for (number, old) in left.iter().enumerate().filter(|(_, stays)| **stays).map(|(old, _)| old).enumerate() {
+            numbers[old] = Some(EntryIndex(count(number)));
+        }
+        let mut stays = left.iter();
+        self.entries.retain(|_| stays.next().copied().unwrap_or(true));
+        for entry in &mut self.entries {
+            entry.renumber(&numbers);
+        }
+        let keys = self.entries.iter().enumerate();
+        self.by_key = keys.map(|(index, entry)| (entry.key, EntryIndex(count(index)))).collect();
     }
 
     /// Entries in an order that depends on nothing but what they are: customers first, then by task, instance, type,

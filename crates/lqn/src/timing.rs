@@ -62,6 +62,35 @@ impl CallTotal {
 }
 
 impl CallTotal {
+    /// So many of the calls, and the others. An invocation that made some of both is in both.
+    pub(crate) fn parted(self, part: u64) -> (Self, Self) {
+        let whole = self.requests.count;
+        if part >= whole {
+            return (self, Self::default());
+        }
+        let factor = part as f64 / whole as f64;
+        let amount = |amount: i128| (amount as f64 * factor) as i128;
+        let seconds = |own: Seconds| (Seconds(amount(own.0)), Seconds(own.0 - amount(own.0)));
+        let count = |count: u64, part: u64| {
+            u64::try_from((u128::from(count) * u128::from(part)).div_ceil(u128::from(whole))).unwrap_or(count)
+        };
+        let (requests, others) = self.requests.parted(part);
+        let (sum, other_sum) = seconds(self.duration.sum);
+        let squares = amount(self.duration.squares);
+        let of = |requests: RequestTotal, sum, squares| Self {
+            invocations: count(self.invocations, requests.count),
+            requests,
+            duration: Moments { count: count(self.duration.count, requests.count), sum, squares },
+            ..Self::default()
+        };
+        let (mut some, mut rest) = (of(requests, sum, squares), of(others, other_sum, self.duration.squares - squares));
+        (some.start, rest.start) = seconds(self.start);
+        (some.share, rest.share) = seconds(self.share);
+        (some.lead, rest.lead) = seconds(self.lead);
+        (some.network, rest.network) = seconds(self.network);
+        (some, rest)
+    }
+
     /// The same with so many calls in place of each so many.
     pub fn scale(&mut self, to: u64, from: u64) {
         let factor = to as f64 / from.max(1) as f64;
@@ -95,6 +124,12 @@ pub struct PairTotal {
 }
 
 impl PairTotal {
+    /// The same with the second call as the first.
+    #[must_use]
+    pub fn turned(self) -> Self {
+        Self { before: self.after, after: self.before, later: self.earlier, earlier: self.later, ..self }
+    }
+
     /// Takes in the other.
     pub fn merge(&mut self, other: &Self) {
         self.both += other.both;

@@ -62,19 +62,47 @@ impl Access {
         !self.tokens.is_empty()
     }
 
-    /// Whether a request with this `Authorization` may do that. An administrator may also read.
-    pub fn allows(&self, act: Act, authorization: Option<&str>) -> bool {
+    /// Whether a request with this `Authorization` may do that. An administrator may also read. What only reads may also carry its token as the password
+    /// of a user of any name, since browsers can: they send that with each request, also with one that another site made them send, so that it allows nothing else.
+    pub fn allows(&self, act: Act, only_reads: bool, authorization: Option<&str>) -> bool {
         if !self.is_closed() {
             return true;
         }
-        let scheme = |text: &str| text.get(..7).is_some_and(|scheme| scheme.eq_ignore_ascii_case("bearer "));
-        let Some(given) = authorization.filter(|text| scheme(text)).map(|text| text[7..].trim()) else { return false };
+        let Some((scheme, given)) = authorization.and_then(|text| text.split_once(' ')) else { return false };
+        let given = match scheme {
+            _ if scheme.eq_ignore_ascii_case("bearer") => Some(given.trim().as_bytes().to_vec()),
+            _ if scheme.eq_ignore_ascii_case("basic") && act == Act::Read && only_reads => password(given.trim()),
+            _ => None,
+        };
+        let Some(given) = given else { return false };
         // All are compared, each in a time that tells nothing of where it differs.
         self.tokens.iter().fold(false, |found, (own, token)| {
             let fits = *own == act || *own == Act::Admin && act == Act::Read;
-            found | (same(token.as_bytes(), given.as_bytes()) & fits)
+            found | (same(token.as_bytes(), &given) & fits)
         })
     }
+}
+
+/// The password of `user:password` in base64 (RFC 7617, §2).
+fn password(text: &str) -> Option<Vec<u8>> {
+    let (mut bytes, mut word, mut bits) = (Vec::with_capacity(text.len()), 0_u32, 0);
+    for digit in text.trim_end_matches('=').bytes() {
+        let value = match digit {
+            b'A'..=b'Z' => digit - b'A',
+            b'a'..=b'z' => digit - b'a' + 26,
+            b'0'..=b'9' => digit - b'0' + 52,
+            b'+' => 62,
+            b'/' => 63,
+            _ => return None,
+        };
+        (word, bits) = (word << 6 | u32::from(value), bits + 6);
+        if bits >= 8 {
+            bits -= 8;
+            bytes.push((word >> bits) as u8);
+        }
+    }
+    let colon = bytes.iter().position(|byte| *byte == b':')?;
+    Some(bytes.split_off(colon + 1))
 }
 
 fn same(a: &[u8], b: &[u8]) -> bool {
@@ -89,12 +117,33 @@ mod tests {
     fn each_token_allows_its_own_acts() {
         let access =
             Access::parse("# of ours\nput 0123456789abcdef\n\nadmin fedcba9876543210\n").expect("these are tokens");
-        let allows = |act, token: &str| access.allows(act, Some(&format!("Bearer {token}")));
+        let allows = |act, token: &str| access.allows(act, false, Some(&format!("Bearer {token}")));
         assert!(allows(Act::Put, "0123456789abcdef") && !allows(Act::Read, "0123456789abcdef"));
         assert!(allows(Act::Admin, "fedcba9876543210") && allows(Act::Read, "fedcba9876543210"));
         assert!(!allows(Act::Put, "fedcba9876543210") && !allows(Act::Put, "0123456789abcde"));
-        assert!(!access.allows(Act::Read, None) && !access.allows(Act::Read, Some("Basic x")));
-        assert!(Access::default().allows(Act::Admin, None));
+        assert!(!access.allows(Act::Read, true, None) && !access.allows(Act::Read, true, Some("Basic x")));
+        assert!(Access::default().allows(Act::Admin, false, None));
+    }
+
+    #[test]
+    fn a_password_allows_to_read_and_nothing_else() {
+        let access = Access::parse("put 0123456789abcdef\nread read-0123456789a\nadmin fedcba9876543210\n")
+            .expect("they are tokens");
+        let allows = |act, only_reads, text: &str| access.allows(act, only_reads, Some(text));
+        // `me:read-0123456789a`, `:fedcba9876543210` and `me:0123456789abcdef`.
+        let (read, admin, put) = (
+            "Basic bWU6cmVhZC0wMTIzNDU2Nzg5YQ==",
+            "basic OmZlZGNiYTk4NzY1NDMyMTA=",
+            "Basic bWU6MDEyMzQ1Njc4OWFiY2RlZg==",
+        );
+        assert!(allows(Act::Read, true, read) && allows(Act::Read, true, admin));
+        assert!(!allows(Act::Read, false, read) && !allows(Act::Read, true, put));
+        assert!(!allows(Act::Admin, true, admin) && !allows(Act::Admin, false, admin) && !allows(Act::Put, false, put));
+        for wrong in
+            ["Basic", "Basic ", "Basic cmVhZC0wMTIzNDU2Nzg5YQ==", "Basic bWU6cmVhZC0wMTIzNDU2Nzg5", "Basic \u{e9}"]
+        {
+            assert!(!allows(Act::Read, true, wrong), "{wrong}");
+        }
     }
 
     #[test]

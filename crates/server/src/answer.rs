@@ -5,8 +5,8 @@ use std::cell::OnceCell;
 use dyelog::diagnostic::{Diagnostic, Diagnostics, Place, Renderer, Severity, Sources};
 use dyelog::lqn::results::Results;
 use dyelog::lqn::submodel::SubModel;
-use dyelog::lqn::{Language, Model};
-use dyelog::model::codes::{LOAD_CHOSEN, NOT_STEADY};
+use dyelog::lqn::{Language, Model, Scheduling};
+use dyelog::model::codes::{LOAD_CHOSEN, NOT_STEADY, PARTLY_MEASURED};
 use dyelog::model::utilisation::Metrics;
 use dyelog::pipeline::{Solution, Source, model_of};
 use dyelog::report;
@@ -14,11 +14,13 @@ use dyelog::report::Look;
 use dyelog::report::draw::lqn::{self, LqnOptions};
 use dyelog::report::html::{self, Made, Report};
 use dyelog::report::json;
+use dyelog::report::names::for_people;
 use dyelog::solve::{SolveOptions, solve};
 use dyelog::study::comparison::{self, Tolerance};
 use dyelog::study::outlook::{Outlook, outlook};
 use dyelog::study::scenario::ScenarioResult;
 
+use crate::late;
 use crate::metered::{Metered, SAMPLING_TOLD_BY, unknown_sampling};
 
 /// Numbers of two periods that are closer count as one.
@@ -54,8 +56,10 @@ impl Answer {
         let utilisation = metered.apply(&mut submodel);
         let bound = unknown_sampling(&submodel)
             .map(|why| Diagnostic::warning(LOAD_CHOSEN, Place::Nowhere, why).with_hint(SAMPLING_TOLD_BY));
+        let missing = metered.missing().map(|why| Diagnostic::warning(PARTLY_MEASURED, Place::Nowhere, why));
         let utilisation = Metrics { series: utilisation, ..Metrics::default() };
-        let mut findings: Vec<Diagnostic> = bound.into_iter().collect();
+        let mut findings: Vec<Diagnostic> =
+            bound.into_iter().chain(missing).chain(late::leave_out_unasked(&mut submodel)).collect();
         let source = model_of(submodel, merge, &utilisation, &mut findings).map_err(words)?;
         Ok(Self { source, findings, solution: OnceCell::new() })
     }
@@ -108,7 +112,7 @@ impl Answer {
     /// What keeps the model from being solved.
     pub fn picture(&self) -> Result<String, String> {
         let options = LqnOptions { limit: 60, seconds: true, ..LqnOptions::default() };
-        Ok(lqn::svg(&self.source.model, Some(self.results()?), &options).text)
+        Ok(lqn::svg(&for_people(&self.source.model), Some(self.results()?), &options).text)
     }
 
     /// What changes within the period: then the model is of the mean of what was before and after.
@@ -116,8 +120,8 @@ impl Answer {
         let changes = self.findings.iter();
         let changes = changes.filter(|own| own.code == NOT_STEADY && own.severity == Severity::Warning);
         let told = |own: &Diagnostic| {
-            let evidence = own.notes.first().map(|note| format!(": {note}")).unwrap_or_default();
-            format!("{}{evidence}", own.message)
+            let evidence = own.notes.join("; ");
+            if evidence.is_empty() { own.message.clone() } else { format!("{}: {evidence}", own.message) }
         };
         changes.map(told).collect()
     }
@@ -158,20 +162,26 @@ impl Answer {
             let doubts: Vec<Diagnostic> = doubts.cloned().collect();
             if doubts.is_empty() { String::new() } else { format!("# of the {name} period:\n{}", comments(&doubts)) }
         };
-        let (before, after) = (comparison::model(&self.source.model), comparison::model(&other.source.model));
+        let [before, after] = [self, other].map(|own| comparison::model(&for_people(&own.source.model)));
         let differences = report::comparison::text(&comparison::compare(&before, &after, TOLERANCE), Look::PLAIN);
         told("first", self) + &told("other", other) + &differences
     }
 
-    /// The busiest processors, by name, with how many of their servers are busy and how many they have; the busiest first.
+    /// The busiest processors, without those that stand for users, by name, with how many of their servers are busy and how many they have; the busiest first.
     ///
     /// # Errors
     /// What keeps the model from being solved.
     pub fn busiest(&self) -> Result<Vec<(String, f64, f64)>, String> {
         let results = self.results()?;
-        let processors = self.source.model.processors.iter().zip(&results.processors);
+        let model = &self.source.model;
+        let works = |number: usize| {
+            let own = model.tasks.iter().filter(|task| task.processor.index() == number);
+            own.clone().count() == 0 || own.clone().any(|task| task.scheduling != Scheduling::Reference)
+        };
+        let processors = model.processors.iter().zip(&results.processors).enumerate();
         let mut busy: Vec<(String, f64, f64)> = processors
-            .map(|(processor, result)| {
+            .filter(|(number, _)| works(*number))
+            .map(|(_, (processor, result))| {
                 (processor.name.to_string(), result.utilization, processor.multiplicity.servers())
             })
             .collect();

@@ -12,8 +12,9 @@ use std::sync::Arc;
 use dyelog::trace::protobuf::{Fields, Value};
 use dyelog::trace::spans::Grouping;
 
+use crate::late::{self, Answered, Waiting};
 use crate::offenders::{Offenders, renamed};
-use crate::spans::{SpanBytes, put_field, put_spans, trace_of};
+use crate::spans::{ASKING, SpanBytes, put_field, put_spans, trace_of};
 use crate::store::LEVELS;
 
 /// Nanoseconds.
@@ -31,7 +32,7 @@ pub struct Gathering {
 }
 
 /// What a span costs beside its bytes.
-const OVERHEAD: usize = 48;
+const OVERHEAD: usize = 50;
 /// What stands before a span where it is kept, at most.
 const FIELD: usize = 6;
 /// Spans of a resource that take less have no room to spare: of many small traces that would be as much again. Larger ones grow by doubling.
@@ -42,6 +43,8 @@ const TRACE_OVERHEAD: usize = 320;
 const LOOKED_AT: usize = 32;
 /// How many traces that were given out are remembered.
 const REMEMBERED: usize = 1 << 18;
+/// How many calls of a batch are looked at that were answered late: they tell who asks whom, not how often.
+const MOST_ANSWERED: usize = 256;
 
 /// A trace of which spans may still come.
 #[derive(Debug)]
@@ -56,6 +59,8 @@ struct Open {
     late: Option<u64>,
     /// Of each span its identifier and its parent's.
     ids: Vec<(u64, u64)>,
+    /// Whether each span is of one that asks.
+    asks: Vec<bool>,
     /// The number of each span.
     numbers: Vec<u64>,
     /// By resource: spans, as fields of the message that holds them.
@@ -88,10 +93,17 @@ pub struct Place {
     pub number: u64,
 }
 
+/// Where what was given out belongs: the begin of its interval, and whether it is the rest of traces that were given out before. Their roots are not in it.
+pub type Belongs = (u64, bool);
+
 /// Traces of one interval that were given out.
 #[derive(Debug, Default)]
 pub struct Batch {
     parts: BTreeMap<Arc<[u8]>, Vec<u8>>,
+    /// How many traces, or parts of such.
+    pub traces: u64,
+    /// Calls whose two sides were given out one after the other.
+    pub answered: Vec<Answered>,
     /// How many spans.
     pub spans: u64,
     /// How many bytes they take.
@@ -128,6 +140,7 @@ impl Batch {
     }
 
     fn take_in(&mut self, open: Open) {
+        self.traces += 1;
         self.spans += open.ids.len() as u64;
         self.bytes += open.bytes;
         for (resource, spans) in open.parts {
@@ -154,8 +167,10 @@ pub struct Assembler {
     /// Intervals of traces that were given out, and the order in which they are forgotten.
     given: HashMap<u128, u64>,
     order: VecDeque<u128>,
-    /// By interval, traces that were given out.
-    ready: BTreeMap<u64, Batch>,
+    /// What of these waits for its other side.
+    waiting: Waiting,
+    /// Traces that were given out.
+    ready: BTreeMap<Belongs, Batch>,
     ready_spans: u64,
     ready_bytes: usize,
     /// Traces that were given out before they were complete.
@@ -177,6 +192,7 @@ impl Assembler {
             spans: 0,
             given: HashMap::new(),
             order: VecDeque::new(),
+            waiting: Waiting::default(),
             ready: BTreeMap::new(),
             ready_spans: 0,
             ready_bytes: 0,
@@ -229,6 +245,7 @@ impl Assembler {
                 start: (false, u64::MAX),
                 late,
                 ids: Vec::new(),
+                asks: Vec::new(),
                 numbers: Vec::new(),
                 parts: Vec::new(),
                 bytes: 0,
@@ -240,6 +257,7 @@ impl Assembler {
             due.push(Reverse((now.saturating_add(grace), span.trace)));
         }
         open.ids.push((span.id, span.parent));
+        open.asks.push(ASKING.contains(&span.kind));
         open.numbers.push(number);
         let root = span.parent == 0;
         if root && !open.start.0 {
@@ -299,8 +317,8 @@ impl Assembler {
         false
     }
 
-    /// Takes the batches that are ready, with the begins of their intervals.
-    pub fn take_ready(&mut self) -> BTreeMap<u64, Batch> {
+    /// Takes the batches that are ready.
+    pub fn take_ready(&mut self) -> BTreeMap<Belongs, Batch> {
         (self.ready_spans, self.ready_bytes) = (0, 0);
         std::mem::take(&mut self.ready)
     }
@@ -327,7 +345,7 @@ impl Assembler {
     }
 
     fn give_out(&mut self, trace: u128) {
-        let Some(open) = self.open.remove(&trace) else { return };
+        let Some(mut open) = self.open.remove(&trace) else { return };
         self.oldest.remove(&(open.first_seen, trace));
         self.incomplete += u64::from(!open.is_complete());
         let start = open.late.unwrap_or(open.start.1 - open.start.1 % LEVELS[0].length);
@@ -336,14 +354,22 @@ impl Assembler {
             if self.order.len() > REMEMBERED {
                 let forgotten = self.order.pop_front().expect("there are many");
                 self.given.remove(&forgotten);
+                self.waiting.forget(forgotten);
             }
         }
+        let answered = self.waiting.meet(trace, &open.ids, &open.asks, &open.parts);
         let count = open.ids.len() as u64;
         self.spans -= count;
         self.bytes -= open.bytes;
         self.ready_spans += count;
         self.ready_bytes += open.bytes;
-        self.ready.entry(start).or_default().take_in(*open);
+        let is_rest = open.late.is_some() && !open.start.0;
+        if is_rest {
+            late::apart(&open.ids, &mut open.parts);
+        }
+        let batch = self.ready.entry((start, is_rest)).or_default();
+        batch.answered.extend(answered.into_iter().take(MOST_ANSWERED.saturating_sub(batch.answered.len())));
+        batch.take_in(*open);
     }
 }
 
@@ -366,6 +392,7 @@ mod tests {
                 trace: u128::from(trace),
                 id: number + 1,
                 parent: 0,
+                kind: 0,
                 start: 0,
                 name: b"browse",
                 fingerprint: number,

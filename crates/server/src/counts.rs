@@ -20,6 +20,14 @@ pub struct Counts {
     pub duplicate: u64,
     /// Traces that were folded without their root or some parent.
     pub incomplete_traces: u64,
+    /// Parts of traces that came after the rest of their trace was folded, and had no root.
+    pub late_parts: u64,
+    /// The spans of these.
+    pub late_spans: u64,
+    /// How often the clock of the server's machine was found to have been ahead, when it came back.
+    pub set_back: u64,
+    /// When that was last, nanoseconds since 1970, and what the clock had shown.
+    pub set_back_at: Option<(u64, u64)>,
     /// Requests with metrics.
     pub metric_requests: u64,
     /// Points of metrics that came.
@@ -30,6 +38,10 @@ pub struct Counts {
     pub late_points: u64,
     /// Points with impossible times or values, or of one series too many.
     pub set_aside_points: u64,
+    /// Points of one series too many.
+    pub no_room_points: u64,
+    /// When the first and the last of these came, nanoseconds since 1970.
+    pub no_room: Option<(u64, u64)>,
 }
 
 impl Counts {

@@ -16,8 +16,12 @@ use opentelemetry_proto::tonic::metrics::v1::{AggregationTemporality, Metric, me
 use prost::Message as _;
 use serde::{Deserialize, Serialize};
 
-/// Series that are kept; points of others are set aside.
-const MOST_SERIES: usize = 20_000;
+/// Series that are kept at a time; points of others are set aside.
+pub const MOST_SERIES: usize = 20_000;
+/// A series that was silent for so long makes room for another one, nanoseconds: what it is of has ended, as a rule.
+const SILENT: u64 = 3600 * 1_000_000_000;
+/// How often series that are silent are looked for, nanoseconds.
+const LOOKED_FOR: u64 = 60 * 1_000_000_000;
 /// The longest identity of a series, bytes.
 const LONGEST: usize = 4096;
 /// For how long a value of a gauge stands at most, nanoseconds.
@@ -39,6 +43,14 @@ pub struct SeriesKey {
     pub resources: Vec<String>,
     /// All labels.
     pub labels: Vec<(String, String)>,
+    /// The time of its first point, which tells it from one before that was forgotten: that one's total is not gone on with. 0 of those that are looked for.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub since: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// What a total counts.
@@ -77,12 +89,19 @@ pub struct Points {
     pub late: u64,
     /// Those with impossible times or values, or of one series too many.
     pub set_aside: u64,
+    /// Those of one series too many.
+    pub no_room: u64,
 }
 
 /// Takes points in.
 #[derive(Debug, Default)]
 pub struct Meter {
-    standings: HashMap<SeriesKey, Standing>,
+    /// By series; when each began is beside where it stands.
+    standings: HashMap<SeriesKey, (u64, Standing)>,
+    /// When series that are silent were last looked for.
+    looked: u64,
+    /// The last metric that found no room, and what it is of.
+    no_room: Option<String>,
     /// Totals that are in no store yet.
     fresh: BTreeMap<(SeriesKey, u64), f64>,
 }
@@ -105,13 +124,32 @@ enum Kind {
 impl Meter {
     /// Takes up where a store stands.
     pub fn restore(&mut self, key: SeriesKey, standing: Standing) {
-        self.standings.insert(key, standing);
+        if self.standings.len() < MOST_SERIES {
+            let since = key.since;
+            self.standings.insert(SeriesKey { since: 0, ..key }, (since, standing));
+        }
+    }
+
+    /// How many series there are.
+    pub fn series(&self) -> usize {
+        self.standings.len()
+    }
+
+    /// The last metric that found no room, and what it is of.
+    pub fn no_room(&self) -> Option<&str> {
+        self.no_room.as_deref()
     }
 
     /// Totals that are in no store yet, and where their series stand.
     pub fn fresh(&self) -> Vec<(&SeriesKey, u64, f64, Standing)> {
-        let standing = |key| self.standings.get(key).copied().unwrap_or_default();
-        self.fresh.iter().map(|((key, time), total)| (key, *time, *total, standing(key))).collect()
+        let standing = |key: &SeriesKey| {
+            let own = self.standings.get(&SeriesKey { since: 0, ..key.clone() }).filter(|own| own.0 == key.since);
+            own.map(|own| own.1)
+        };
+        // One that made room is told by its last total.
+        let last = |time, total| Standing { time, total, ..Standing::default() };
+        let fresh = self.fresh.iter();
+        fresh.map(|((key, time), total)| (key, *time, *total, standing(key).unwrap_or(last(*time, *total)))).collect()
     }
 
     /// All of that is in the store.
@@ -148,6 +186,10 @@ impl Meter {
                 Taken::Used => points.used += 1,
                 Taken::Late => points.late += 1,
                 Taken::SetAside => points.set_aside += 1,
+                Taken::NoRoom => {
+                    points.set_aside += 1;
+                    points.no_room += 1;
+                }
             }
         };
         match &metric.data {
@@ -189,16 +231,20 @@ impl Meter {
         if !is_possible || point.time == 0 {
             return Taken::SetAside;
         }
-        let Some(known) = self.standings.get(&key).copied() else {
-            if self.standings.len() >= MOST_SERIES {
-                return Taken::SetAside;
+        // What was recorded by a clock that was ahead is over.
+        let known = self.standings.get(&key).copied().filter(|(_, own)| own.time <= now.saturating_add(AHEAD));
+        let Some((since, known)) = known else {
+            if !self.has_room(&key, now) {
+                self.no_room = Some(format!("{} of {}", key.metric, key.resources.join(", ")));
+                return Taken::NoRoom;
             }
             // What was counted before is not known to be of this time; since its start it is, where that is said of deltas.
             let total = if kind == Kind::Delta { point.value } else { 0.0 };
             if kind == Kind::Delta && (1..point.time).contains(&point.start) {
-                self.fresh.insert((key.clone(), point.start), 0.0);
+                self.fresh.insert((SeriesKey { since: point.time, ..key.clone() }, point.start), 0.0);
             }
-            self.keep(key, Standing { time: point.time, start: point.start, raw: point.value, total });
+            let standing = Standing { time: point.time, start: point.start, raw: point.value, total };
+            self.keep(key, point.time, standing);
             return Taken::Used;
         };
         if point.time <= known.time {
@@ -213,13 +259,24 @@ impl Meter {
             }
         };
         let total = known.total + grown;
-        self.keep(key, Standing { time: point.time, start: point.start, raw: point.value, total });
+        self.keep(key, since, Standing { time: point.time, start: point.start, raw: point.value, total });
         Taken::Used
     }
 
-    fn keep(&mut self, key: SeriesKey, standing: Standing) {
-        self.fresh.insert((key.clone(), standing.time), standing.total);
-        self.standings.insert(key, standing);
+    fn keep(&mut self, key: SeriesKey, since: u64, standing: Standing) {
+        self.fresh.insert((SeriesKey { since, ..key.clone() }, standing.time), standing.total);
+        self.standings.insert(key, (since, standing));
+    }
+
+    /// Whether there is room for a series; those that were silent for long make it.
+    fn has_room(&mut self, key: &SeriesKey, now: u64) -> bool {
+        let is_full = |own: &Self| own.standings.len() >= MOST_SERIES && !own.standings.contains_key(key);
+        if is_full(self) && now.abs_diff(self.looked) >= LOOKED_FOR {
+            self.looked = now;
+            let is_over = |time: u64| time.saturating_add(SILENT) < now || time > now.saturating_add(AHEAD);
+            self.standings.retain(|_, (_, own)| !is_over(own.time));
+        }
+        !is_full(self)
     }
 }
 
@@ -227,6 +284,7 @@ enum Taken {
     Used,
     Late,
     SetAside,
+    NoRoom,
 }
 
 fn kind(temporality: i32) -> Kind {
@@ -247,16 +305,16 @@ fn key(metric: &Metric, labels: Vec<(String, String)>) -> Option<(SeriesKey, f64
         let service =
             labels.iter().find(|(name, _)| name.replace('.', "_") == "service_name").map(|(_, value)| value.clone())?;
         let name = metric.name.clone();
-        return REQUESTS
-            .contains(&&*metric.name)
-            .then(|| (SeriesKey { counts: Counted::Requests, metric: name, resources: vec![service], labels }, 1.0));
+        return REQUESTS.contains(&&*metric.name).then(|| {
+            (SeriesKey { counts: Counted::Requests, metric: name, resources: vec![service], labels, since: 0 }, 1.0)
+        });
     }
     let Measure { resources, unit, factor } = measure(&metric.name, &metric.unit, &labels)?;
     let counts = match unit {
         Unit::Seconds | Unit::Cores => Counted::Seconds,
         Unit::Share => Counted::Share,
     };
-    Some((SeriesKey { counts, metric: metric.name.clone(), resources, labels }, factor))
+    Some((SeriesKey { counts, metric: metric.name.clone(), resources, labels, since: 0 }, factor))
 }
 
 fn labels(attributes: &[KeyValue]) -> Vec<(String, String)> {

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use dyelog::lqn::submodel::{Interaction, ScenarioTotal, SubModel};
 use dyelog::model::utilisation::{Series, Unit, fitting};
 
-use crate::meter::{Counted, SeriesKey};
+use crate::meter::{Counted, MOST_SERIES, SeriesKey};
+use crate::period::written;
 
 /// Totals of a series, by time in nanoseconds since 1970.
 pub type Totals = Vec<(u64, f64)>;
@@ -15,6 +16,8 @@ pub type Totals = Vec<(u64, f64)>;
 pub struct Metered {
     /// Totals by series, a little beyond the ends of the period.
     pub series: Vec<(SeriesKey, Totals)>,
+    /// When points of series that had no room came first and last, nanoseconds since 1970, where that was in the period.
+    pub no_room: Option<(u64, u64)>,
 }
 
 /// From how many traced requests on metrics tell for how many each stands.
@@ -26,6 +29,16 @@ impl Metered {
     pub fn apply(&self, submodel: &mut SubModel) -> Vec<Series> {
         self.weigh(submodel);
         fitting(&self.utilisation(), submodel)
+    }
+
+    /// That metrics are missing, where there was no room for them.
+    pub fn missing(&self) -> Option<String> {
+        let (first, last) = self.no_room?;
+        Some(format!(
+            "metrics of this period are missing: from {} to {} there were more than {MOST_SERIES} series, and others were set aside",
+            written(first),
+            written(last)
+        ))
     }
 
     fn utilisation(&self) -> Vec<Series> {

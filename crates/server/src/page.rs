@@ -3,8 +3,10 @@
 use dyelog::report::markup::Markup;
 
 use crate::answer::Held;
+use crate::meter::MOST_SERIES;
 use crate::observed::Seen;
 use crate::offenders::MOST;
+use crate::period::written;
 use crate::service::Status;
 use crate::split::Compared;
 use crate::store::Interval;
@@ -84,6 +86,24 @@ pub fn page(page: &Page<'_>) -> String {
         html.text(&format!(" has more than {MOST} names of operations: {spans} spans were grouped, the last one "));
         html.name(name).text(". Names should not have identifiers in them.").close();
     }
+    if let Some((at, shown)) = page.status.counts.set_back_at {
+        html.open("p", &[("class", "fault")]).text(&format!(
+            "The clock of this machine came back at {} from {}: what was received while it was ahead may lie in intervals of that time",
+            written(at),
+            written(shown)
+        ));
+        html.text(".").close();
+    }
+    if let (points @ 1.., Some((_, last))) = (page.status.counts.no_room_points, page.status.counts.no_room) {
+        html.open("p", &[("class", "fault")]).text(&format!(
+            "There are more than {MOST_SERIES} series of metrics: {points} points of others were set aside, the last one at {}",
+            written(last)
+        ));
+        if let Some(name) = &page.status.no_room {
+            html.text(", ").name(name);
+        }
+        html.text(". A series that is silent for an hour makes room.").close();
+    }
     now(page, &mut html);
     html.element("h2", &[], "Measured against predicted");
     let lately = [(LATELY, page.held)];
@@ -123,6 +143,7 @@ fn arrivals(page: &Page<'_>, html: &mut Markup) {
         ("set aside", counts.set_aside),
         ("refused", counts.refused),
         ("duplicates", counts.duplicate),
+        ("later than the rest of their traces", counts.late_spans),
         ("in the last 5 minutes", page.intervals.iter().map(|interval| interval.spans).sum()),
     ];
     html.open("table", &[]).open("tr", &[]).element("th", &[], "Spans").element("th", &[("class", "n")], "").close();
@@ -186,7 +207,9 @@ fn agreement(all: &[(&str, &Compared)], html: &mut Markup) {
         }
         for Held { scenario, rate, measured, predicted } in held.iter().flatten() {
             let off = measured.zip(*predicted).filter(|(measured, _)| *measured > 0.0);
-            let off = off.map(|(measured, predicted)| format!("{:+.1} %", 100.0 * (predicted / measured - 1.0)));
+            // What rounds to nothing has no sign.
+            let off = off.map(|(measured, predicted)| (1000.0 * (predicted / measured - 1.0)).round() / 10.0);
+            let off = off.map(|off| if off == 0.0 { "0.0 %".to_owned() } else { format!("{off:+.1} %") });
             html.open("tr", &[]).element("td", &[], from).open("td", &[]).name(scenario).close();
             let figures =
                 [format!("{rate:.2}"), milliseconds(*measured), milliseconds(*predicted), off.unwrap_or_default()];
@@ -294,13 +317,30 @@ mod tests {
         let held = Compared { parts, changes, bounds, left_out: 0 };
         let mut status = Status::default();
         status.offending.insert(HOSTILE.to_owned(), (1, HOSTILE.to_owned()));
+        status.no_room = Some(HOSTILE.to_owned());
+        (status.counts.no_room_points, status.counts.no_room) = (1, Some((0, 0)));
         let busiest = [(HOSTILE.to_owned(), 0.5, 1.0)];
         let text = shown(Now::Solved { busiest: &busiest, picture: "<svg></svg>" }, &held, &status);
-        // Of the fault, the service and its operation, the processor, and, now and in an hour, a scenario, what cannot be solved, a change, and a bound; and
+        // Of the fault, the service and its operation, the metric without room, the processor, and, now and in an hour, a scenario, what cannot be solved, a change, and a bound; and
         // of a process that is observed, its node, and that it appears.
-        assert_eq!((text.matches("<script").count(), text.matches("&lt;script&gt;").count()), (0, 15), "{text}");
+        assert_eq!((text.matches("<script").count(), text.matches("&lt;script&gt;").count()), (0, 16), "{text}");
         let text = shown(Now::Unsolved(HOSTILE), &Compared::default(), &Status::default());
         assert!(!text.contains("<script"), "{text}");
+    }
+
+    #[test]
+    fn what_is_off_by_nothing_has_no_sign() {
+        let off = |predicted: f64| {
+            let own = Held { predicted: Some(predicted), ..held("browse").remove(0) };
+            let parts = vec![(String::new(), Ok(vec![own]))];
+            shown(Now::Nothing, &Compared { parts, ..Compared::default() }, &Status::default())
+        };
+        for (predicted, words) in
+            [(0.099_999, ">0.0 %<"), (0.100_001, ">0.0 %<"), (0.0999, ">-0.1 %<"), (0.102, ">+2.0 %<")]
+        {
+            let text = off(predicted);
+            assert!(text.contains(words) && !text.contains("-0.0"), "{words} in {text}");
+        }
     }
 
     #[test]

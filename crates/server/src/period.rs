@@ -79,13 +79,13 @@ pub fn written(time: u64) -> String {
     format!("{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}Z", rest / 3600, rest / 60 % 60, rest % 60)
 }
 
-/// Intervals as JSON; times in RFC 3339, lengths in seconds.
+/// Intervals as JSON; times in RFC 3339, lengths in seconds. Of sub-models that were imported it is not known how many spans they are made of.
 pub fn intervals_json(intervals: &[Interval]) -> Value {
     let one = |interval: &Interval| {
         json!({
             "start": written(interval.start),
             "seconds": interval.length / 1_000_000_000,
-            "spans": interval.spans,
+            "spans": Some(interval.spans).filter(|spans| *spans > 0),
             "bytes": interval.bytes,
         })
     };

@@ -4,6 +4,7 @@ use dyelog::lqn::saved;
 use dyelog::model::utilisation::{Series, Unit};
 use serde::{Deserialize, Serialize};
 
+use crate::late;
 use crate::metered::unknown_sampling;
 use crate::period::Period;
 use crate::store::{Store, StoreError};
@@ -17,6 +18,9 @@ pub struct Recorded {
     pub utilisation: String,
     /// That rates are lower bounds, where it is not known how traces were sampled.
     pub unknown: Option<String>,
+    /// What is missing: metrics without room, and work that nobody is known to have called.
+    #[serde(default)]
+    pub missing: Vec<String>,
 }
 
 impl Recorded {
@@ -26,9 +30,16 @@ impl Recorded {
     /// When the store cannot be read, or has more than can be read at once.
     pub fn of(store: &Store, period: Period) -> Result<Option<Self>, StoreError> {
         let Some((mut submodel, merge)) = store.period(period.from, period.to)? else { return Ok(None) };
-        let utilisation = exposed(&store.metered(period.from, period.to)?.apply(&mut submodel));
+        let unasked = late::leave_out_unasked(&mut submodel).map(|finding| finding.message);
+        let metered = store.metered(period.from, period.to)?;
+        let utilisation = exposed(&metered.apply(&mut submodel));
         let unknown = unknown_sampling(&submodel);
-        Ok(Some(Self { submodel: saved::write(&submodel, &merge), utilisation, unknown }))
+        Ok(Some(Self {
+            submodel: saved::write(&submodel, &merge),
+            utilisation,
+            unknown,
+            missing: metered.missing().into_iter().chain(unasked).collect(),
+        }))
     }
 }
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::Request;
-use axum::http::StatusCode;
-use axum::http::header::AUTHORIZATION;
+use axum::http::header::{ACCEPT, AUTHORIZATION, WWW_AUTHENTICATE};
+use axum::http::{HeaderValue, Method, StatusCode};
 use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse as _, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -85,18 +85,27 @@ async fn guard(access: &Access, act: Act, request: Request, next: Next) -> Respo
     let mut given = request.headers().get_all(AUTHORIZATION).iter();
     // Of two, a proxy in front of the server may have looked at the other one.
     let given = given.next().filter(|_| given.next().is_none()).and_then(|value| value.to_str().ok());
-    if access.allows(act, given) {
+    let only_reads = matches!(*request.method(), Method::GET | Method::HEAD);
+    if access.allows(act, only_reads, given) {
         return next.run(request).await;
     }
-    (StatusCode::UNAUTHORIZED, [("www-authenticate", "Bearer")], "this needs a token that allows it\n").into_response()
+    let wants_page = request.headers().get(ACCEPT).and_then(|kinds| kinds.to_str().ok());
+    let is_browser = act == Act::Read && only_reads && wants_page.is_some_and(|kinds| kinds.contains("text/html"));
+    let mut refused = (StatusCode::UNAUTHORIZED, "this needs a token that allows it\n").into_response();
+    refused.headers_mut().append(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    if is_browser {
+        let basic = HeaderValue::from_static("Basic realm=\"the token is the password\", charset=\"UTF-8\"");
+        refused.headers_mut().append(WWW_AUTHENTICATE, basic);
+    }
+    refused
 }
 
 /// Browsers take each answer for what it says that it is, and run no script of another place.
 async fn no_sniffing(request: Request, next: Next) -> Response {
     let mut response = next.run(request).await;
     let headers = response.headers_mut();
-    headers.insert("x-content-type-options", axum::http::HeaderValue::from_static("nosniff"));
-    headers.insert("referrer-policy", axum::http::HeaderValue::from_static("no-referrer"));
+    headers.insert("x-content-type-options", HeaderValue::from_static("nosniff"));
+    headers.insert("referrer-policy", HeaderValue::from_static("no-referrer"));
     response
 }
 

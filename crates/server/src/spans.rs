@@ -11,6 +11,11 @@ const DEEPEST: u32 = 64;
 /// The kind of digests of spans.
 const SPAN: u64 = 0x5350;
 
+/// The kinds of spans that serve: a call, and a message.
+pub const SERVING: [u64; 2] = [2, 5];
+/// The kinds of spans that ask: a call, and a message.
+pub const ASKING: [u64; 2] = [3, 4];
+
 /// What the server needs to know of a span, and its bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct SpanBytes<'a> {
@@ -20,6 +25,8 @@ pub struct SpanBytes<'a> {
     pub id: u64,
     /// Its parent; 0 for a root.
     pub parent: u64,
+    /// What it is of a call, as OTLP numbers it.
+    pub kind: u64,
     /// Its start, nanoseconds since 1970.
     pub start: u64,
     /// Its name.
@@ -108,7 +115,12 @@ fn span(bytes: &[u8]) -> Result<Found<'_>, Malformed> {
     let words = [trace as u64, (trace >> 64) as u64, id, parent, kind, start, end];
     // Digests are stored: they must be the same in later versions of this program.
     let digest = words.into_iter().fold(Digest::of(SPAN), Digest::word).bytes(name);
-    Ok(Ok(SpanBytes { trace, id, parent, start, name, fingerprint: digest.short(), bytes }))
+    Ok(Ok(SpanBytes { trace, id, parent, kind, start, name, fingerprint: digest.short(), bytes }))
+}
+
+/// A span that is known to be sound.
+pub fn sound(bytes: &[u8]) -> Option<SpanBytes<'_>> {
+    span(bytes).ok()?.ok()
 }
 
 /// The trace of a span that is known to be sound.

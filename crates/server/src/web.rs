@@ -17,6 +17,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use crate::answer::Answer;
+use crate::meter::MOST_SERIES;
 use crate::observed;
 use crate::openapi;
 use crate::page;
@@ -24,6 +25,7 @@ use crate::parts;
 use crate::period::{self, Period};
 use crate::receive::{Refusal, WAIT, plain};
 use crate::recorded::Recorded;
+use crate::requests::resident_memory;
 use crate::service::{Service, wall_clock};
 use crate::services::messages::{Report, Stored};
 use crate::services::{self, Desk, text};
@@ -173,20 +175,28 @@ async fn metrics(State(service): State<Arc<Service>>) -> Response {
     family("dyelog_spans", "gauge", "What became of the spans; together, those that were received.", &of);
     let incomplete = counts.incomplete_traces;
     family("dyelog_incomplete_traces_total", "counter", "Traces without their root or some parent.", &one(incomplete));
+    let help = "Parts of traces that came after the rest of their trace was folded.";
+    family("dyelog_late_parts_total", "counter", help, &one(counts.late_parts));
+    family("dyelog_late_spans_total", "counter", "Spans of such parts.", &one(counts.late_spans));
+    let help = "How often the clock of this machine was found to have been ahead by an hour or more.";
+    family("dyelog_clock_set_back_total", "counter", help, &one(counts.set_back));
     family("dyelog_metric_requests_total", "counter", "Requests with metrics.", &one(counts.metric_requests));
     let points = [
         ("used", counts.used_points),
         ("late", counts.late_points),
         ("set_aside", counts.set_aside_points),
+        ("no_room", counts.no_room_points),
         ("received", counts.metric_points),
     ];
     let of = points.map(|(name, value)| (format!("{{state=\"{name}\"}}"), value));
     family(
         "dyelog_metric_points_total",
         "counter",
-        "Points of metrics, and those that tell rates or utilisation.",
+        "Points of metrics, and those that tell rates or utilisation; those without room are among those set aside.",
         &of,
     );
+    family("dyelog_metric_series", "gauge", "Series of metrics that are followed.", &one(status.series as u64));
+    family("dyelog_metric_series_limit", "gauge", "How many there may be.", &one(MOST_SERIES as u64));
     let label = |text: &str| text.replace(['"', '\\', '\n'], "_");
     let offending = status.offending.iter();
     let offending: Vec<_> =
@@ -207,6 +217,10 @@ async fn metrics(State(service): State<Arc<Service>>) -> Response {
     family("dyelog_open_bytes", "gauge", "Memory of spans that are not folded yet.", &one(status.open_bytes as u64));
     family("dyelog_backlog_bytes", "gauge", "Journal that is not read yet.", &one(service.backlog()));
     family("dyelog_healthy", "gauge", "Whether all works.", &one(service.fault().is_none().into()));
+    if let Some(bytes) = resident_memory() {
+        family("process_resident_memory_bytes", "gauge", "Memory of the machine that this process has.", &one(bytes));
+    }
+    service.requests().write(&mut text);
     ([(CONTENT_TYPE, "text/plain; version=0.0.4")], text).into_response()
 }
 
@@ -361,10 +375,11 @@ fn hours(service: &Service, store: &mut Store, now: u64) -> Result<Vec<page::Hou
     const SHOWN: u64 = 4;
     let mut hours = Vec::new();
     for start in (1..=SHOWN).map(|ago| (now / HOUR).saturating_sub(ago) * HOUR) {
-        let spans = store.intervals(start, start + HOUR)?.iter().map(|interval| interval.spans).sum::<u64>();
-        if spans == 0 {
+        let intervals = store.intervals(start, start + HOUR)?;
+        if intervals.is_empty() {
             continue;
         }
+        let spans = intervals.iter().map(|interval| interval.spans).sum::<u64>();
         // What came late makes it another one.
         let known = service.hours().get(&start).filter(|(own, _)| *own == spans).map(|(_, held)| held.clone());
         let held = match known {

@@ -15,8 +15,10 @@ use crate::counts::Counts;
 use crate::fold::Folding;
 use crate::journal::medium::Medium;
 use crate::journal::{Kind, Reader, Record};
+use crate::late::{self, Answers};
 use crate::meter::Meter;
 use crate::recent::Recent;
+use crate::service::WRONG;
 use crate::spans::{NoIdentifier, SpanBytes, each_span};
 use crate::store::exemplars::{Exemplar, witnesses};
 use crate::store::{Checkpoint, Progress, Store, StoreError};
@@ -112,10 +114,14 @@ pub struct Worker<M: Medium> {
     /// What was folded since the last checkpoint.
     submodels: BTreeMap<u64, (SubModel, u64)>,
     merge: String,
+    /// Who was found to answer whom late.
+    answers: Answers,
     /// Traces to be kept of it.
     exemplars: Vec<Exemplar>,
     /// Whether anything came since the last checkpoint.
     changed: bool,
+    /// Whether the clock came back since then.
+    set_back: bool,
 }
 
 impl<M: Medium> Worker<M> {
@@ -141,8 +147,10 @@ impl<M: Medium> Worker<M> {
             checkpointed: progress.clock,
             submodels: BTreeMap::new(),
             merge: String::new(),
+            answers: Answers::new(),
             exemplars: Vec::new(),
             changed: false,
+            set_back: false,
             working,
         };
         worker.reopen(Reader::at(medium, progress.low.0), &progress)?;
@@ -199,6 +207,17 @@ impl<M: Medium> Worker<M> {
         self.assembler.offending()
     }
 
+    /// How many series of metrics there are, and the last metric that found no room among them.
+    pub fn series(&self) -> (usize, Option<&str>) {
+        (self.meter.series(), self.meter.no_room())
+    }
+
+    /// All performance data was deleted, that of metrics among it.
+    pub fn forget_series(&mut self) {
+        self.meter = Meter::default();
+        (self.counts.no_room_points, self.counts.no_room) = (0, None);
+    }
+
     /// How many traces are open, and how many bytes all spans take that are not folded yet.
     pub fn open(&self) -> (usize, usize) {
         (self.assembler.traces(), self.assembler.bytes())
@@ -211,7 +230,7 @@ impl<M: Medium> Worker<M> {
     pub fn step(&mut self, end: u64) -> Result<bool, WorkerError> {
         let Some((position, record)) = self.reader.next(end)? else { return Ok(false) };
         self.changed = true;
-        self.clock = self.clock.max(record.received);
+        self.pass(record.received);
         match record.kind {
             Kind::Traces => self.traces(position, &record),
             Kind::Metrics => self.metrics(&record),
@@ -228,6 +247,11 @@ impl<M: Medium> Worker<M> {
         counts.used_points += points.used;
         counts.late_points += points.late;
         counts.set_aside_points += points.set_aside;
+        counts.no_room_points += points.no_room;
+        if points.no_room > 0 {
+            let first = counts.no_room.map_or(record.received, |(first, _)| first);
+            counts.no_room = Some((first, record.received));
+        }
     }
 
     fn traces(&mut self, position: u64, record: &Record) {
@@ -248,8 +272,21 @@ impl<M: Medium> Worker<M> {
 
     /// Lets time pass: `now`, nanoseconds since 1970.
     pub fn advance(&mut self, now: Nanos) {
-        self.clock = self.clock.max(now);
+        self.pass(now);
         self.fold_as_it_comes();
+    }
+
+    /// It is that late, unless it was later already. Where it was far later, the clock was wrong: what waits by it waits no longer.
+    fn pass(&mut self, now: Nanos) {
+        if now.saturating_add(WRONG) >= self.clock {
+            self.clock = self.clock.max(now);
+            return;
+        }
+        self.give_out_all();
+        self.counts.set_back += 1;
+        self.counts.set_back_at = Some((now, self.clock));
+        (self.clock, self.checkpointed) = (now, now);
+        (self.set_back, self.changed) = (true, true);
     }
 
     /// Gives out traces, and folds them where that is a batch.
@@ -277,14 +314,24 @@ impl<M: Medium> Worker<M> {
 
     /// Folds what is ready.
     pub fn fold(&mut self) {
-        for (start, batch) in self.assembler.take_ready() {
-            let Some(folded) = self.working.folding.fold(batch.request()) else {
+        for ((start, is_rest), batch) in self.assembler.take_ready() {
+            for (answer, seen) in late::answers(&self.working.folding, &batch) {
+                *self.answers.entry(answer).or_default() += seen;
+            }
+            if is_rest {
+                self.counts.late_parts += batch.traces;
+                self.counts.late_spans += batch.spans;
+            }
+            let Some(mut folded) = self.working.folding.fold(batch.request()) else {
                 self.counts.set_aside += batch.spans;
                 continue;
             };
             let spans = folded.spans.min(batch.spans);
             self.counts.set_aside += batch.spans - spans;
             self.merge = folded.merge;
+            if is_rest {
+                late::without_load(&mut folded.submodel);
+            }
             let kept = batch.of_traces(&witnesses(&folded.submodel), EXEMPLAR_BYTES);
             self.exemplars.extend(kept.into_iter().map(|(trace, request)| Exemplar { start, trace, request }));
             let (sum, count) = self.submodels.entry(start).or_default();
@@ -314,20 +361,23 @@ impl<M: Medium> Worker<M> {
             expired,
             merge: &self.merge,
             exemplars: &self.exemplars,
+            answers: &self.answers,
             totals: &self.meter.fresh(),
+            set_back: self.set_back,
         };
         if let Err(error) = store.commit(&checkpoint) {
             self.submodels = submodels.into_iter().map(|(start, sum, spans)| (start, (sum, spans))).collect();
             return Err(error.into());
         }
         self.exemplars.clear();
+        self.answers.clear();
         self.recent.stored(expired);
         self.meter.stored();
         self.counts = Counts { open: 0, ..counts };
         self.assembler.incomplete = 0;
         self.assembler.tidy();
         self.checkpointed = self.clock;
-        self.changed = false;
+        (self.changed, self.set_back) = (false, false);
         Ok(low.0)
     }
 

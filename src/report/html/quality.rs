@@ -52,8 +52,26 @@ fn failures(report: &Report<'_>, made: Made<'_>, html: &mut Markup) {
     table.write(html);
 }
 
+/// How many operations were used and set aside of traces that were summed up before; `None` where traces were read.
+pub fn summed_up(made: Made<'_>) -> Option<(u64, u64)> {
+    let used = || made.submodel.scenarios.values().map(|total| total.operations).sum();
+    (made.quality.operations == 0 && made.reading.records == 0).then(|| (used(), made.submodel.set_aside))
+}
+
 fn figures(made: Made<'_>, html: &mut Markup) {
     let (reading, quality) = (made.reading, made.quality);
+    if let Some((used, aside)) = summed_up(made) {
+        let inferred: u64 = made.submodel.scenarios.values().map(|total| total.mended).sum();
+        let text = format!(
+            "The traces were summed up before: {} used, {} set aside, and {} inferred in place of lost ones. What else was read, restored and matched \
+             is not known any more.",
+            things(used, "operation", "operations"),
+            count(aside),
+            things(inferred, "span", "spans")
+        );
+        html.open("div", &[("class", "say")]).element("p", &[], &text).close();
+        return;
+    }
     let mut table = Table::new("What was read", &["What", ">How many", "Of it"]);
     let mut row = |what: &str, number: u64, rest: String| {
         table.row(|| {

@@ -6,7 +6,7 @@ use crate::model::Load;
 use crate::report::html::bottleneck;
 use crate::report::html::table::{Cell, Table};
 use crate::report::html::units::{count, percent, rate, things, time};
-use crate::report::html::{Report, units};
+use crate::report::html::{Report, quality, units};
 use crate::report::markup::Markup;
 use crate::report::results::exactness;
 use crate::study::ScenarioResult;
@@ -75,21 +75,27 @@ pub fn write(report: &Report<'_>, html: &mut Markup) {
     }
     if let Some(made) = report.made {
         let quality = made.quality;
-        let (class, big) = if quality.operations == 0 {
-            ("", "–".to_owned())
-        } else {
-            let share = (quality.sound + quality.restored) as f64 / quality.operations as f64;
-            (
-                if quality.set_aside > 0 { "high" } else { "" },
-                if quality.set_aside == 0 { "all".to_owned() } else { percent(share) },
-            )
+        let (aside, (used, about)) = match quality::summed_up(made) {
+            Some((used, aside)) => {
+                let about = format!(
+                    "used; {} set aside. They were summed up before: how many were restored is not known",
+                    count(aside)
+                );
+                (aside, (count(used), about))
+            }
+            None => {
+                let share = (quality.sound + quality.restored) as f64 / quality.operations.max(1) as f64;
+                let used = if quality.set_aside == 0 { "all".to_owned() } else { percent(share) };
+                let about = format!(
+                    "of {} used; {} restored, {} set aside",
+                    things(quality.operations, "operation", "operations"),
+                    count(quality.restored),
+                    count(quality.set_aside)
+                );
+                (quality.set_aside, (used, about))
+            }
         };
-        let about = format!(
-            "of {} used; {} restored, {} set aside",
-            things(quality.operations, "operation", "operations"),
-            count(quality.restored),
-            count(quality.set_aside)
-        );
+        let (class, big) = (if aside > 0 { "high" } else { "" }, used);
         card(html, class, "Traced operations", &big, &about);
     }
     html.close();

@@ -111,6 +111,13 @@ impl RequestTotal {
         Self { count: scale(self.count), squares: scale(self.squares) }
     }
 
+    /// So many of the requests, and the others.
+    pub(crate) fn parted(self, part: u64) -> (Self, Self) {
+        let part = part.min(self.count);
+        let squares = self.scaled(part, self.count).squares.min(self.squares);
+        (Self { count: part, squares }, Self { count: self.count - part, squares: self.squares - squares })
+    }
+
     /// Takes in what the other has seen.
     pub fn merge(&mut self, other: &Self) {
         self.count += other.count;
@@ -312,6 +319,23 @@ impl EntryTotal {
         for witness in &other.witnesses {
             self.add_witness(witness);
         }
+    }
+
+    /// Gives the entries that it asks other numbers; those without one are asked no more.
+    pub(super) fn renumber(&mut self, numbers: &[Option<EntryIndex>]) {
+        let label = |own: CallLabel| match own.to {
+            None => Some(own),
+            Some(to) => numbers[to.index()].map(|to| CallLabel { to: Some(to), ..own }),
+        };
+        for work in self.work.values_mut() {
+            let requests = std::mem::take(&mut work.requests).into_iter();
+            work.requests =
+                requests.filter_map(|((kind, to), own)| Some(((kind, numbers[to.index()]?), own))).collect();
+        }
+        let calls = std::mem::take(&mut self.calls).into_iter();
+        self.calls = calls.filter_map(|(own, total)| Some((label(own)?, total))).collect();
+        let pairs = std::mem::take(&mut self.pairs).into_iter();
+        self.pairs = pairs.filter_map(|((one, other), total)| Some(((label(one)?, label(other)?), total))).collect();
     }
 
     /// Keeps the witness if it is among the least.

@@ -59,6 +59,11 @@ pub struct Moments {
 }
 
 impl Moments {
+    /// Those of a single value.
+    pub fn of(seconds: Seconds) -> Self {
+        Self { count: 1, sum: seconds, squares: whole(seconds.as_f64() * seconds.as_f64() * NANO_SQUARED) }
+    }
+
     /// Takes in a value in seconds.
     pub fn add(&mut self, seconds: f64) {
         self.count += 1;
@@ -102,9 +107,54 @@ impl Moments {
     }
 }
 
+/// The same share of counts one after the other. What is rounded is their sum: shares of parts come to the share of the whole.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Share {
+    part: u64,
+    whole: u64,
+    seen: u64,
+    given: u64,
+}
+
+impl Share {
+    /// So many of each so many, all at most; all where that is of nothing.
+    pub(crate) fn new(part: u64, whole: u64) -> Self {
+        Self { part: part.min(whole), whole, seen: 0, given: 0 }
+    }
+
+    /// The share of the next count, no more than it.
+    pub(crate) fn of(&mut self, count: u64) -> u64 {
+        if self.whole == 0 {
+            return count;
+        }
+        self.seen = self.seen.saturating_add(count);
+        let (part, whole) = (u128::from(self.part), u128::from(self.whole));
+        let all = u64::try_from((u128::from(self.seen) * part + whole / 2) / whole).unwrap_or(u64::MAX);
+        let share = all.saturating_sub(self.given).min(count);
+        self.given += share;
+        share
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::whole;
+    use proptest::prelude::*;
+
+    use super::{Share, whole};
+
+    proptest! {
+        #[test]
+        fn shares_come_to_the_share_of_the_sum(
+            counts in prop::collection::vec(0..1000_u64, 0..20), whole in 1..1000_u64, part in 0..1000_u64
+        ) {
+            let part = part.min(whole);
+            let mut share = Share::new(part, whole);
+            let shares: Vec<u64> = counts.iter().map(|count| share.of(*count)).collect();
+            prop_assert!(shares.iter().zip(&counts).all(|(share, count)| share <= count));
+            let all: u64 = counts.iter().sum();
+            prop_assert_eq!(shares.iter().sum::<u64>(), (all * part + whole / 2) / whole);
+        }
+    }
 
     #[test]
     fn rounding_is_that_of_the_standard_library() {

@@ -1,13 +1,18 @@
 //! Commands of `dyelog`, run on what a period recorded.
 
+use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::env;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{self, ExitCode, Stdio};
+use std::process::{self, ExitCode, ExitStatus, Stdio};
 
+use dyelog::diagnostic::quantity::{counted, in_ms};
+use dyelog::lqn;
 use dyelog_server::recorded::Recorded;
 use dyelog_server::service::wall_clock;
+use dyelog_server::spans::each_span;
 
 use super::Outcome;
 
@@ -19,6 +24,9 @@ const OF_VALIDATE: [&str; 7] =
 const OF_MODELS: [&str; 2] = ["--config", "--rules"];
 /// What all commands take.
 const OF_ALL: [&str; 3] = ["--color", "--quiet", "-q"];
+
+/// How many traces are named.
+const NAMED: usize = 3;
 
 /// Runs a command on sub-models. The program lies beside this one, or where programs lie.
 pub fn run(command: &str, inputs: &[impl AsRef<[u8]>], utilisation: &str, arguments: &[OsString]) -> Outcome {
@@ -32,6 +40,85 @@ pub fn run(command: &str, inputs: &[impl AsRef<[u8]>], utilisation: &str, argume
         }
         dyelog(command, &files, arguments)
     })
+}
+
+/// Explains what of a period's model, by traces that were kept of it, and says what the model of all of it has there.
+pub fn explain(exemplars: &[u8], period: &Recorded, arguments: &[OsString]) -> Outcome {
+    in_folder(|folder| {
+        let kept = write(folder.join("exemplars"), exemplars)?;
+        let mut told = format!("{}\n", traces(exemplars));
+        if let Some(name) = asked(arguments) {
+            let (model, quiet) = (folder.join("period.json"), "--quiet".into());
+            let output = [quiet, "--format".into(), "json".into(), "--output".into(), model.clone().into_os_string()];
+            let mut files = vec![write(folder.join("period"), &period.submodel)?];
+            if !period.utilisation.is_empty() {
+                files.extend(["--utilisation".into(), write(folder.join("metrics"), &period.utilisation)?]);
+            }
+            let made = program("model").args(&files).args(&output).stdin(Stdio::null()).output();
+            let made = made.map_err(|error| format!("dyelog cannot be started: {error}"))?;
+            let text = fs::read_to_string(&model).ok().filter(|_| made.status.success());
+            let mean = text.and_then(|text| demand(&text, &name));
+            if let Some((entry, mean)) = mean {
+                told.push_str(&format!(
+                    "in the model of the whole period the demand of {entry} is {} ms\n",
+                    in_ms(mean)
+                ));
+            }
+        }
+        let output =
+            program("explain").arg(&kept).args(arguments).stdin(Stdio::null()).stderr(Stdio::inherit()).output();
+        let output = output.map_err(|error| format!("dyelog cannot be started: {error}"))?;
+        // The file is gone when anybody reads of it.
+        let text = String::from_utf8_lossy(&output.stdout).replace(&*kept.to_string_lossy(), "exemplars");
+        // What programs read is left as it is.
+        if arguments.iter().any(|word| word.to_string_lossy().contains("json")) {
+            eprint!("{told}");
+        } else if output.status.success() {
+            println!("{told}");
+        }
+        print!("{text}");
+        Ok(code(output.status))
+    })
+}
+
+/// Which traces were kept, of which all figures that follow are.
+fn traces(exemplars: &[u8]) -> String {
+    let mut ids: BTreeSet<u128> = BTreeSet::new();
+    // What is kept was received, and can be read.
+    let _ = each_span(exemplars, |_, span| ids.extend(span.ok().map(|span| span.trace)));
+    let named: Vec<String> = ids.iter().take(NAMED).map(|id| format!("{id:032x}")).collect();
+    let others = if ids.len() > NAMED { format!(" and {} more", ids.len() - NAMED) } else { String::new() };
+    let what = counted(ids.len() as u64, "exemplar");
+    format!("by {what} of the period, whose figures these are: {}{others}", named.join(", "))
+}
+
+/// The entry that is asked about.
+fn asked(arguments: &[OsString]) -> Option<String> {
+    let mut words = arguments.iter().map(|word| word.to_string_lossy());
+    while let Some(word) = words.next() {
+        let (option, value) = word.split_once('=').map_or((&*word, None), |(option, value)| (option, Some(value)));
+        if ["--demand", "--entry"].contains(&option) {
+            return value.map(str::to_owned).or_else(|| words.next().map(Cow::into_owned));
+        }
+    }
+    None
+}
+
+/// An entry of a model, and its demand: all of its phases, or of the activities that answer it.
+fn demand(text: &str, name: &str) -> Option<(String, f64)> {
+    let (model, _) = lqn::parse_any("the model", text).ok()?;
+    let task = |entry: &lqn::Entry| &model.tasks[entry.task.index()];
+    let is_meant = |entry: &&lqn::Entry| *entry.name == *name || format!("{}@{}", entry.name, task(entry).name) == name;
+    let entry = model.entries.iter().find(is_meant)?;
+    let seconds = match &entry.body {
+        lqn::Body::Phases(phases) => phases.iter().map(|work| work.demand).sum(),
+        // Those of one entry begin with its name.
+        lqn::Body::Activities(_) => {
+            let own = task(entry).activities.iter().map(|activity| &model.activities[activity.index()]);
+            own.filter(|own| own.name.starts_with(&*entry.name)).map(|own| own.work.demand).sum()
+        }
+    };
+    Some((entry.name.to_string(), seconds))
 }
 
 /// Compares two periods.
@@ -110,15 +197,21 @@ fn write(path: PathBuf, text: impl AsRef<[u8]>) -> Result<PathBuf, String> {
 }
 
 fn dyelog(command: &str, files: &[PathBuf], arguments: &[OsString]) -> Outcome {
+    let mut program = program(command);
+    let status = program.args(files).args(arguments).stdin(Stdio::null()).status();
+    let failed = |error| format!("{} cannot be started: {error}", program.get_program().display());
+    status.map(code).map_err(failed)
+}
+
+/// A command of `dyelog`, which lies beside this program, or where programs lie.
+fn program(command: &str) -> process::Command {
     let name = if cfg!(windows) { "dyelog.exe" } else { "dyelog" };
     let beside = env::current_exe().ok().and_then(|own| Some(own.parent()?.join(name))).filter(|path| path.is_file());
-    let program = beside.unwrap_or_else(|| name.into());
-    let status = process::Command::new(&program)
-        .arg(command)
-        .args(files)
-        .args(arguments)
-        .stdin(Stdio::null())
-        .status()
-        .map_err(|error| format!("{} cannot be started: {error}", program.display()))?;
-    Ok(ExitCode::from(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(2)))
+    let mut program = process::Command::new(beside.unwrap_or_else(|| name.into()));
+    program.arg(command);
+    program
+}
+
+fn code(status: ExitStatus) -> ExitCode {
+    ExitCode::from(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(2))
 }

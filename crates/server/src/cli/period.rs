@@ -156,7 +156,8 @@ pub fn run(arguments: &Arguments) -> Outcome {
         Question::Explain(asked) => {
             let ends = asked.ends()?;
             asked.tell_change(written(&ends))?;
-            commands::run("explain", &[exemplars(&asked.which.place, written(&ends))?], "", &asked.arguments)
+            let kept = exemplars(&asked.which.place, written(&ends))?;
+            commands::explain(&kept, &asked.recorded()?, &asked.arguments)
         }
         Question::Import { place, files } => {
             for file in files {
@@ -265,8 +266,11 @@ impl Asked {
         Ok(())
     }
 
-    /// Warns of rates that are lower bounds.
+    /// Warns of rates that are lower bounds, and of what is missing.
     fn tell_sampling(&self, recorded: &Recorded) {
+        for why in &recorded.missing {
+            eprintln!("warning: {why}");
+        }
         let is_told = self.arguments.iter().any(|word| word.to_string_lossy().starts_with("--sampling"));
         if let Some(why) = recorded.unknown.as_ref().filter(|_| !is_told) {
             eprintln!("warning: {why}\n  hint: {SAMPLING_TOLD_BY}");
@@ -293,7 +297,7 @@ fn list(intervals: &Value, json: bool) -> Outcome {
     let mut text = format!("{:<20}  {:>8}  {:>10}  {:>10}\n", "start", "seconds", "spans", "bytes");
     for interval in intervals["intervals"].as_array().into_iter().flatten() {
         let start = interval["start"].as_str().unwrap_or_default();
-        let number = |name: &str| interval[name].as_u64().unwrap_or_default();
+        let number = |name: &str| interval[name].as_u64().map_or_else(|| "unknown".to_owned(), |own| own.to_string());
         let (seconds, spans, bytes) = (number("seconds"), number("spans"), number("bytes"));
         text.push_str(&format!("{start:<20}  {seconds:>8}  {spans:>10}  {bytes:>10}\n"));
     }

@@ -1,9 +1,10 @@
 //! `dyelog-server`: listens until it is stopped.
 
 use std::fs;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::str::FromStr;
 use std::sync::Arc;
 
 use clap::Args;
@@ -34,7 +35,7 @@ pub struct Arguments {
     files: Option<PathBuf>,
     /// Where to listen, for HTTP and gRPC alike; repeatable
     #[arg(long, value_name = "ADDR", default_values = ["127.0.0.1:4318", "127.0.0.1:4317"])]
-    listen: Vec<SocketAddr>,
+    listen: Vec<Listen>,
     /// A file of tokens, a line each: `put TOKEN`, `read TOKEN` or `admin TOKEN`; needed to listen elsewhere than on loopback
     #[arg(long, value_name = "FILE")]
     tokens: Option<PathBuf>,
@@ -64,6 +65,27 @@ pub struct Arguments {
     sampling: Option<f64>,
 }
 
+/// An address as it is written, and what it is.
+#[derive(Clone, Debug)]
+struct Listen(Vec<SocketAddr>);
+
+impl FromStr for Listen {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if let Ok(address) = text.parse() {
+            return Ok(Self(vec![address]));
+        }
+        let wrong = |why: &dyn std::fmt::Display| {
+            format!(
+                "{why}: write a number or a name of this machine and a port, such as 127.0.0.1:4318 or localhost:4318"
+            )
+        };
+        let found: Vec<SocketAddr> = text.to_socket_addrs().map_err(|error| wrong(&error))?.collect();
+        if found.is_empty() { Err(wrong(&"no address has this name")) } else { Ok(Self(found)) }
+    }
+}
+
 fn seconds(text: &str) -> Result<f64, String> {
     let value: f64 = text.parse().map_err(|_| "this is no number".to_owned())?;
     if (0.0..=86_400.0).contains(&value) { Ok(value) } else { Err("0 to 86400 seconds".to_owned()) }
@@ -85,8 +107,20 @@ impl Arguments {
         working
     }
 
+    /// All addresses: a name may have several, and two names the same.
+    fn addresses(&self) -> Vec<SocketAddr> {
+        let mut all: Vec<SocketAddr> = Vec::new();
+        for address in self.listen.iter().flat_map(|own| &own.0) {
+            // Of port 0 each listener gets another one.
+            if address.port() == 0 || !all.contains(address) {
+                all.push(*address);
+            }
+        }
+        all
+    }
+
     fn access(&self) -> Result<Access, String> {
-        if let Some(address) = self.listen.iter().find(|address| !address.ip().is_loopback()) {
+        if let Some(address) = self.addresses().iter().find(|address| !address.ip().is_loopback()) {
             let refused = |why: &str, hint: &str| {
                 Err(format!("{address} can be reached from other machines, {why}\n  hint: {hint}"))
             };
@@ -140,7 +174,7 @@ pub fn run(arguments: &Arguments) -> Outcome {
         .enable_all()
         .build()
         .map_err(|error| format!("no threads can be started: {error}"))?;
-    let outcome = runtime.block_on(serve_all(&service, &access, (&arguments.listen, tls), config.scrapes));
+    let outcome = runtime.block_on(serve_all(&service, &access, (&arguments.addresses(), tls), config.scrapes));
     runtime.shutdown_background();
     service.stop();
     service.remove_if_asked().map_err(|error| format!("{store}: {error}"))?;

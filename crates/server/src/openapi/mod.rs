@@ -314,7 +314,7 @@ fn schemas() -> Value {
         "Input": reports::input(),
         "Output": reports::output(),
         "Intervals": object(json!({ "intervals": list(object(json!({
-            "start": { "type": "string", "format": "date-time" }, "seconds": count, "spans": count, "bytes": count,
+            "start": { "type": "string", "format": "date-time" }, "seconds": count, "spans": perhaps(count.clone()), "bytes": count,
         }))) })),
         // Of traces, and of observers, where there is any.
         "Parts": object(json!({ "traces": perhaps(of("Split")), "observed": perhaps(of("Split")) })),
@@ -322,7 +322,7 @@ fn schemas() -> Value {
             "parts": list(object(json!({ "from": text, "to": text, "seconds": number }))),
             "changes": list(object(json!({ "at": text, "what": list(text.clone()) }))),
         })),
-        "Recorded": object(json!({ "submodel": text, "utilisation": text, "unknown": perhaps(text.clone()) })),
+        "Recorded": object(json!({ "submodel": text, "utilisation": text, "unknown": perhaps(text.clone()), "missing": list(text.clone()) })),
         "SubModel": any("A saved sub-model, which every command of dyelog reads."),
         "Solution": any("As `dyelog solve --format json` prints it; `findings` has what there is to know about it and the model."),
         "Description": any("OpenAPI."),

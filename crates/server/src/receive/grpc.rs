@@ -1,5 +1,7 @@
 //! OTLP over gRPC.
 
+use std::time::Instant;
+
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::Request;
@@ -25,9 +27,15 @@ pub async fn metrics(State(receivers): State<Receivers>, request: Request<Body>)
 
 impl Receivers {
     async fn grpc(&self, kind: Kind, request: Request<Body>) -> Result<Taken, Refusal> {
-        let (message, share) = grpc::message(&self.budget, request).await?;
-        let taken = self.take(kind, message).await;
-        drop(share);
+        let begun = Instant::now();
+        let taken = async {
+            let (message, share) = grpc::message(&self.budget, request).await?;
+            let taken = self.take(kind, message).await;
+            drop(share);
+            taken
+        };
+        let taken = taken.await;
+        self.count(kind, begun, &taken);
         taken
     }
 }

@@ -1,5 +1,7 @@
 //! OTLP over HTTP.
 
+use std::time::Instant;
+
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, EXPECT};
@@ -22,8 +24,10 @@ pub async fn metrics(State(receivers): State<Receivers>, request: Request<Body>)
 
 impl Receivers {
     async fn http(&self, kind: Kind, request: Request<Body>) -> Response {
-        let form = form(request.headers());
-        match self.request(kind, form, request).await {
+        let (form, begun) = (form(request.headers()), Instant::now());
+        let outcome = self.request(kind, form, request).await;
+        self.count(kind, begun, &outcome);
+        match outcome {
             Ok(taken) => answer::taken(form.unwrap_or(Form::Json), &taken),
             Err(refusal) => answer::refused(form.unwrap_or(Form::Json), &refusal),
         }

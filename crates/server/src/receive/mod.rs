@@ -10,12 +10,15 @@ mod http;
 mod json;
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use axum::Router;
+use axum::http::StatusCode;
 use axum::routing::post;
 use bytes::Bytes;
 
 use crate::journal::Kind;
+use crate::requests::Brings;
 use crate::service::{Busy, Service};
 use crate::spans::each_span;
 pub(crate) use answer::WAIT;
@@ -67,6 +70,16 @@ impl Receivers {
             .route(grpc::TRACES, post(grpc::traces))
             .route(grpc::METRICS, post(grpc::metrics))
             .with_state(self)
+    }
+
+    /// Counts a request that ended.
+    fn count(&self, kind: Kind, begun: Instant, outcome: &Result<Taken, Refusal>) {
+        let brings = match kind {
+            Kind::Traces => Brings::Traces,
+            Kind::Metrics => Brings::Metrics,
+        };
+        let status = outcome.as_ref().err().map_or(StatusCode::OK, |refusal| refusal.codes().0);
+        self.service.requests().ended(brings, status, begun.elapsed());
     }
 
     /// Checks a request in binary form and takes it.

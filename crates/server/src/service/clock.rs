@@ -15,10 +15,13 @@ fn nanoseconds(time: Duration) -> u64 {
 
 /// By how much the clock of this machine must be ahead until it is followed, nanoseconds.
 const JUMP: u64 = 1_000_000_000;
+/// By how much the clock of this machine must be behind until it is followed all the same, nanoseconds: what was shown before was wrong then. Less is
+/// set right within this time, and until then times stay in order.
+pub const WRONG: u64 = 3600 * 1_000_000_000;
 /// How many times faster than time passes what is kept may grow old.
 const HASTE: u64 = 24;
 
-/// A clock that never goes back. It follows one that jumps ahead, since that was behind before: the machine slept, or had just started.
+/// A clock that does not go back by less than an hour. It follows one that jumps ahead, since that was behind before: the machine slept, or had just started.
 pub struct Clock(Mutex<(u64, Instant)>);
 
 impl Clock {
@@ -35,7 +38,7 @@ impl Clock {
     fn shows(&self, wall: u64, moment: Instant) -> u64 {
         let mut own = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let now = own.0.saturating_add(nanoseconds(moment.saturating_duration_since(own.1)));
-        if wall <= now.saturating_add(JUMP) {
+        if (now.saturating_sub(WRONG)..=now.saturating_add(JUMP)).contains(&wall) {
             return now;
         }
         *own = (wall, moment);
@@ -81,12 +84,15 @@ mod tests {
         let clock = Clock::from(100 * SECOND);
         let begin = Instant::now();
         let shows = |wall: u64, seconds: u64| clock.shows(wall * SECOND, begin + Duration::from_secs(seconds)) / SECOND;
+        let year = YEAR / SECOND;
         assert!((100..102).contains(&shows(100, 0)));
         // It was set back: time goes on.
         assert!((110..112).contains(&shows(3, 10)));
         // The machine slept.
         assert_eq!(shows(5000, 12), 5000);
         assert_eq!(shows(4990, 13), 5001);
+        // It was years ahead, and came back.
+        assert_eq!((shows(5 * year, 14), shows(5 * year - 3000, 15), shows(5010, 16)), (5 * year, 5 * year + 1, 5010));
     }
 
     #[test]

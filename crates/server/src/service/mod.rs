@@ -24,11 +24,12 @@ use crate::counts::Counts;
 use crate::journal::medium::{Folder, Medium};
 use crate::journal::{Journal, Kind, Record};
 use crate::puts::Puts;
+use crate::requests::Requests;
 use crate::split::Compared;
 use crate::store::{Location, Store, StoreError};
 use crate::worker::{Worker, WorkerError, Working};
-pub use clock::wall_clock;
 use clock::{Age, Clock};
+pub use clock::{WRONG, wall_clock};
 pub(crate) use pulse::{Inbox, Pulse};
 use threads::{follow, write};
 
@@ -121,6 +122,10 @@ pub struct Status {
     pub open_bytes: usize,
     /// Services with too many names of operations: of how many spans, and the last such name.
     pub offending: BTreeMap<String, (u64, String)>,
+    /// How many series of metrics there are.
+    pub series: usize,
+    /// The last metric that found no room among them, and what it is of.
+    pub no_room: Option<String>,
     /// What of the worker or the store does not work.
     fault: Option<String>,
     /// Why the journal could not be written when it was last tried.
@@ -156,6 +161,8 @@ pub struct Service {
     threads: Mutex<Option<(JoinHandle<()>, JoinHandle<()>)>>,
     /// Reports queued for the store, and the thread that stores them.
     puts: Mutex<Option<(Arc<Puts>, JoinHandle<()>)>>,
+    /// What became of requests that bring something.
+    requests: Requests,
     location: Location,
     /// The beginning of the names of the files beside the store.
     files: PathBuf,
@@ -231,7 +238,7 @@ impl Service {
         *shared.worker.lock().unwrap_or_else(PoisonError::into_inner) = Some(reading.thread().clone());
         let threads = Mutex::new(Some((reading, writing)));
         let (puts, storing) =
-            Puts::to(Store::open_at(location)?, Arc::clone(&shared.turn), Arc::clone(&shared.storing))?;
+            Puts::to(Store::attend(location)?, Arc::clone(&shared.turn), Arc::clone(&shared.storing))?;
         let storing = thread::Builder::new().name("reports".to_owned()).spawn(storing)?;
         let puts = Mutex::new(Some((Arc::new(puts), storing)));
         Ok(Arc::new(Self {
@@ -239,6 +246,7 @@ impl Service {
             commands,
             threads,
             puts,
+            requests: Requests::default(),
             location: location.clone(),
             files: files.to_owned(),
             hours: Mutex::default(),
@@ -317,6 +325,11 @@ impl Service {
     /// How it is.
     pub fn status(&self) -> Status {
         self.shared.status().clone()
+    }
+
+    /// What became of requests that bring something.
+    pub fn requests(&self) -> &Requests {
+        &self.requests
     }
 
     /// How many bytes of the journal wait to be read.

@@ -154,7 +154,9 @@ fn initialise<M: Medium>(worker: &mut Worker<M>, store: &mut Store, shared: &Sha
     worker.fold();
     shared.turn.take(|| {
         worker.checkpoint(store)?;
-        Ok(store.clear()?)
+        store.clear()?;
+        worker.forget_series();
+        Ok(())
     })
 }
 
@@ -163,6 +165,11 @@ fn tell<M: Medium>(worker: &Worker<M>, shared: &Shared) {
     let mut status = shared.status();
     status.counts = worker.counts();
     (status.open_traces, status.open_bytes) = worker.open();
+    let (series, no_room) = worker.series();
+    status.series = series;
+    if status.no_room.as_deref() != no_room {
+        status.no_room = no_room.map(str::to_owned);
+    }
     if status.offending != *worker.offending() {
         status.offending.clone_from(worker.offending());
     }

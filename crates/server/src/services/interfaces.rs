@@ -1,6 +1,7 @@
 //! The services as routes: JSON over HTTP, and unary calls of gRPC.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use axum::body::Body;
 use axum::extract::State;
@@ -14,7 +15,7 @@ use prost::Message;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::messages::{Question, Report};
+use super::messages::{Question, Report, Stored};
 use super::{
     applications, delete_period, delete_period_of_all, first_observation, get as figures, init, processes, put,
     shutdown, uninstall,
@@ -22,6 +23,7 @@ use super::{
 use crate::grpc::{self, Status};
 use crate::receive::body::{Budget, Share};
 use crate::receive::{Refusal, plain};
+use crate::requests::Brings;
 use crate::service::Service;
 use crate::web::{Asking, Failed};
 
@@ -39,7 +41,7 @@ pub struct Desk {
 
 /// What observers call.
 pub fn storage(desk: Desk) -> Router {
-    Router::new().route("/services/put", post(http_put)).route(&call("Put"), grpc(put)).with_state(desk)
+    Router::new().route("/services/put", post(http_put)).route(&call("Put"), grpc(counted_put)).with_state(desk)
 }
 
 /// What displays and model builders call.
@@ -93,10 +95,29 @@ where
 }
 
 async fn http_put(State(desk): State<Desk>, request: Request<Body>) -> Result<Response, Failed> {
-    let (document, share) = plain(&desk.budget, request).await.and_then(text).map_err(Failed::from)?;
-    let stored = put(desk.service, Report { document }).await?;
-    drop(share);
-    Ok(Json(stored).into_response())
+    let (begun, service) = (Instant::now(), Arc::clone(&desk.service));
+    let stored = async {
+        let (document, share) = plain(&desk.budget, request).await.and_then(text).map_err(Failed::from)?;
+        let stored = put(desk.service, Report { document }).await?;
+        drop(share);
+        Ok(stored)
+    };
+    let stored = stored.await;
+    count(&service, begun, &stored);
+    Ok(Json(stored?).into_response())
+}
+
+/// The same over gRPC, once its message was read.
+async fn counted_put(service: Arc<Service>, report: Report) -> Result<Stored, Failed> {
+    let begun = Instant::now();
+    let stored = put(Arc::clone(&service), report).await;
+    count(&service, begun, &stored);
+    stored
+}
+
+fn count(service: &Service, begun: Instant, stored: &Result<Stored, Failed>) {
+    let status = stored.as_ref().err().map_or(StatusCode::OK, |Failed(status, _)| *status);
+    service.requests().ended(Brings::Observations, status, begun.elapsed());
 }
 
 async fn http_observation(State(desk): State<Desk>, Asking(question): Asking<Question>) -> Result<Response, Failed> {

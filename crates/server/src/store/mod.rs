@@ -3,6 +3,7 @@
 //! What a checkpoint brings, new sub-models, counts and the position in the journal, is one transaction. Sub-models of an interval
 //! may lie in several parts; the model of a period is the merge of all parts in it.
 
+mod answers;
 mod database;
 pub mod exemplars;
 mod location;
@@ -24,6 +25,7 @@ use dyelog::lqn::saved;
 use dyelog::lqn::submodel::SubModel;
 
 use crate::counts::Counts;
+use crate::late::{self, Answers};
 use crate::meter::{SeriesKey, Standing};
 use crate::metered::Metered;
 use database::{Database, Value};
@@ -33,6 +35,7 @@ pub use observations::Which;
 use postgres::Postgres;
 pub use postgres::address::Address;
 pub use rows::{Interval, LEVELS, Level};
+use rusqlite::ErrorCode;
 use sqlite::Sqlite;
 
 /// A store that is open.
@@ -48,6 +51,8 @@ pub struct Store {
 pub enum StoreError {
     /// SQLite says so.
     Sqlite(rusqlite::Error),
+    /// Another process has the file.
+    Locked,
     /// PostgreSQL says so, or cannot be reached.
     Postgres(String),
     /// Whether a transaction was kept cannot be told: the connection broke while it ended.
@@ -64,6 +69,7 @@ impl fmt::Display for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Sqlite(error) => write!(f, "{error}"),
+            Self::Locked => f.write_str("another process has locked it"),
             Self::Postgres(why) => write!(f, "{why}"),
             Self::Uncertain(why) => write!(f, "whether it was written cannot be told: {why}"),
             Self::Newer(version) => write!(f, "it was written by a later version of this program (schema {version})"),
@@ -77,7 +83,10 @@ impl std::error::Error for StoreError {}
 
 impl From<rusqlite::Error> for StoreError {
     fn from(error: rusqlite::Error) -> Self {
-        Self::Sqlite(error)
+        match error.sqlite_error_code() {
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Locked,
+            _ => Self::Sqlite(error),
+        }
     }
 }
 
@@ -112,8 +121,12 @@ pub struct Checkpoint<'c> {
     pub merge: &'c str,
     /// Traces that are kept.
     pub exemplars: &'c [Exemplar],
+    /// Who was found to answer whom late.
+    pub answers: &'c Answers,
     /// Totals of metrics.
     pub totals: &'c [(&'c SeriesKey, u64, f64, Standing)],
+    /// Whether the clock had been ahead: what was written then counts as written now.
+    pub set_back: bool,
 }
 
 impl Store {
@@ -151,8 +164,19 @@ impl Store {
     pub fn claim(location: &Location) -> Result<Self, StoreError> {
         match location {
             // A lock file beside it does the same.
-            Location::File(path) => Self::open(path),
+            Location::File(path) => Self::made(Box::new(Sqlite::attended(path)?)),
             Location::Postgres(address) => Self::made(Box::new(Postgres::claim(address)?)),
+        }
+    }
+
+    /// Opens a store wherever it is, to write to by a thread that must not be silent for long.
+    ///
+    /// # Errors
+    /// As [`Store::open_at`].
+    pub fn attend(location: &Location) -> Result<Self, StoreError> {
+        match location {
+            Location::File(path) => Self::made(Box::new(Sqlite::attended(path)?)),
+            Location::Postgres(_) => Self::open_at(location),
         }
     }
 
@@ -248,7 +272,14 @@ impl Store {
                 database.run("DELETE FROM recent WHERE number <= ?1", &[expired.into()])?;
             }
             exemplars::write(database, checkpoint.exemplars)?;
+            answers::write(database, checkpoint.answers, clock)?;
             samples::write(database, checkpoint.totals)?;
+            if checkpoint.set_back {
+                for table in ["intervals", "observations", "answers"] {
+                    let sql = format!("UPDATE {table} SET touched = ?1 WHERE touched > ?1");
+                    database.run(&sql, &[clock.into()])?;
+                }
+            }
             write_progress(database, checkpoint.progress)
         })
     }
@@ -266,15 +297,28 @@ impl Store {
     /// # Errors
     /// When the store cannot be read, or what it holds cannot.
     pub fn period(&self, from: u64, to: u64) -> Result<Option<(SubModel, String)>, StoreError> {
-        rows::merged(&*self.database, from, to)
+        let mut found = rows::merged(&*self.database, from, to)?;
+        if let Some((submodel, _)) = &mut found {
+            late::join(submodel, &answers::read(&*self.database)?);
+        }
+        Ok(found)
     }
 
     /// Gives the intervals that reach into a period in the order of time, each with its sub-model.
     ///
     /// # Errors
     /// When the store cannot be read, or what it holds cannot.
-    pub fn each_interval(&self, from: u64, to: u64, take: impl FnMut(Interval, &SubModel)) -> Result<(), StoreError> {
-        rows::each(&*self.database, from, to, take)
+    pub fn each_interval(
+        &self,
+        from: u64,
+        to: u64,
+        mut take: impl FnMut(Interval, &SubModel),
+    ) -> Result<(), StoreError> {
+        let answers = answers::read(&*self.database)?;
+        rows::each(&*self.database, from, to, |interval, submodel| {
+            late::join(submodel, &answers);
+            take(interval, submodel);
+        })
     }
 
     /// Traces that bear witness of the sub-model of a period, as a request of OTLP; `None` where nothing is there. Sub-models that were
@@ -294,7 +338,9 @@ impl Store {
     /// # Errors
     /// When the store cannot be read, what it holds cannot, or there are more than can be read at once.
     pub fn metered(&self, from: u64, to: u64) -> Result<Metered, StoreError> {
-        samples::read(&*self.database, from, to)
+        let mut metered = samples::read(&*self.database, from, to)?;
+        metered.no_room = self.progress()?.counts.no_room.filter(|(first, last)| *first < to && from <= *last);
+        Ok(metered)
     }
 
     /// Gives all series of metrics, and where they stand.
@@ -305,12 +351,16 @@ impl Store {
         samples::standings(&*self.database, take)
     }
 
-    /// Deletes the intervals from a time to another, but for those that go beyond; says how many.
+    /// Deletes the intervals from a time to another, but for those that go beyond, and what metrics told of that time; says how many intervals.
     ///
     /// # Errors
     /// When it cannot be written.
     pub fn delete(&mut self, from: u64, to: u64) -> Result<usize, StoreError> {
-        self.database.transaction(|database| rows::delete(database, from, to))
+        self.database.transaction(|database| {
+            let (first, end) = rows::bounds(from, to);
+            samples::delete(database, first, end)?;
+            rows::delete(database, from, to)
+        })
     }
 
     /// Adds a sub-model from elsewhere to the interval of a time.
@@ -337,6 +387,7 @@ impl Store {
             // A merged observation goes with its end, as an interval does; and what came a short while ago stays, however old it says that it is.
             let old = "DELETE FROM observations WHERE start < ?1 AND \"end\" < ?1 AND touched < ?1";
             database.run(old, &[oldest.into()])?;
+            database.run("DELETE FROM answers WHERE touched < ?1", &[oldest.into()])?;
             more |= stretches::roll_up(database, now)?;
             samples::thin(database, now, retention, &mut done)?;
             Ok(more)

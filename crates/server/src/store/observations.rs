@@ -180,8 +180,10 @@ impl Store {
     /// When it cannot be written.
     pub fn clear(&mut self) -> Result<(), StoreError> {
         self.database.transaction(|database| {
-            database
-                .script("DELETE FROM observations; DELETE FROM intervals; DELETE FROM exemplars; DELETE FROM totals;")
+            database.script(
+                "DELETE FROM observations; DELETE FROM intervals; DELETE FROM exemplars; DELETE FROM answers;
+                 DELETE FROM totals; DELETE FROM series;",
+            )
         })
     }
 }

@@ -104,15 +104,15 @@ pub fn each(
     database: &dyn Database,
     from: u64,
     to: u64,
-    mut take: impl FnMut(Interval, &SubModel),
+    mut take: impl FnMut(Interval, &mut SubModel),
 ) -> Result<(), StoreError> {
     let sql =
         format!("SELECT start, length, spans, content FROM intervals WHERE {} ORDER BY start, length, id", within());
     let (from, to) = bounds(from, to);
     let mut last: Option<(Interval, Option<(SubModel, String)>)> = None;
     let mut give = |own: Option<(Interval, Option<(SubModel, String)>)>| {
-        if let Some((interval, Some((submodel, _)))) = own {
-            take(interval, &submodel);
+        if let Some((interval, Some((mut submodel, _)))) = own {
+            take(interval, &mut submodel);
         }
     };
     database.each(&sql, &[from.into(), to.into()], &mut |row| {

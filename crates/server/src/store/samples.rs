@@ -2,7 +2,7 @@
 
 use super::StoreError;
 use super::database::{Database, Value};
-use crate::meter::{SeriesKey, Standing};
+use crate::meter::{MOST_SERIES, SeriesKey, Standing};
 use crate::metered::{Metered, Totals};
 
 const SECOND: u64 = 1_000_000_000;
@@ -45,9 +45,10 @@ fn stand(database: &dyn Database, key: &SeriesKey, standing: &Standing) -> Resul
     id.ok_or_else(|| StoreError::Damaged("a series is gone while it is written".to_owned()))
 }
 
-/// Gives all series, and where they stand.
+/// Gives the series that had points last, and where they stand.
 pub fn standings(database: &dyn Database, mut take: impl FnMut(SeriesKey, Standing)) -> Result<(), StoreError> {
-    database.each("SELECT key, time, start, raw, total FROM series", &[], &mut |row| {
+    let sql = format!("SELECT key, time, start, raw, total FROM series ORDER BY time DESC, id LIMIT {MOST_SERIES}");
+    database.each(&sql, &[], &mut |row| {
         let standing =
             Standing { time: row.unsigned(1)?, start: row.unsigned(2)?, raw: row.real(3)?, total: row.real(4)? };
         take(key(row.text(0)?)?, standing);
@@ -78,7 +79,7 @@ pub fn read(database: &dyn Database, from: u64, to: u64) -> Result<Metered, Stor
         },
     )?;
     let series = series.into_iter().map(|(name, totals)| Ok((key(&name)?, totals)));
-    Ok(Metered { series: series.collect::<Result<_, StoreError>>()? })
+    Ok(Metered { series: series.collect::<Result<_, StoreError>>()?, no_room: None })
 }
 
 /// Keeps one total a stretch of what is old, the last; and nothing that is older than it is kept.
@@ -104,6 +105,16 @@ pub fn thin(
     let oldest: [Value<'_>; 1] = [now.saturating_sub(retention).into()];
     database.run("DELETE FROM totals WHERE time < ?1", &oldest)?;
     database.run("DELETE FROM series WHERE time < ?1", &oldest)?;
+    Ok(())
+}
+
+/// Removes the totals from a time to another, and the series that have no others.
+pub fn delete(database: &dyn Database, from: i64, to: i64) -> Result<(), StoreError> {
+    let ends: [Value<'_>; 2] = [from.into(), to.into()];
+    database.run("DELETE FROM totals WHERE time >= ?1 AND time < ?2", &ends)?;
+    let empty = "DELETE FROM series WHERE time >= ?1 AND time < ?2
+                 AND NOT EXISTS (SELECT 1 FROM totals WHERE totals.series = series.id)";
+    database.run(empty, &ends)?;
     Ok(())
 }
 

@@ -4,7 +4,7 @@ use super::StoreError;
 use super::database::Database;
 
 /// What makes each version of the one before; the first one of an empty database. Types are SQLite's: others have theirs for them.
-const MIGRATIONS: [&str; 5] = [
+const MIGRATIONS: [&str; 6] = [
     "
     CREATE TABLE progress (
         id INTEGER PRIMARY KEY CHECK (id = 0),
@@ -74,6 +74,16 @@ const MIGRATIONS: [&str; 5] = [
     ALTER TABLE observations ADD COLUMN ranges BLOB NOT NULL DEFAULT X'';
     CREATE INDEX observations_by_level ON observations (level, start, touched);
     CREATE INDEX observations_merged ON observations (host, process, \"end\") WHERE level > 0;
+",
+    "
+    CREATE TABLE answers (
+        caller BLOB NOT NULL,
+        peer BLOB NOT NULL,
+        callee BLOB NOT NULL,
+        seen INTEGER NOT NULL,
+        touched INTEGER NOT NULL,
+        PRIMARY KEY (caller, peer, callee)
+    ) WITHOUT ROWID;
 ",
 ];
 

@@ -13,6 +13,8 @@ use super::database::{Database, Row, Take, Value};
 
 /// How long a writer waits for another.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// The same of those that health depends on: whoever has the file for longer is told, and waited for anew.
+const SHORT: Duration = Duration::from_secs(2);
 
 /// A connection to a file.
 pub struct Sqlite(Connection);
@@ -31,6 +33,13 @@ impl Sqlite {
     pub fn read(path: &Path) -> Result<Self, StoreError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         Self::with(Connection::open_with_flags(path, flags)?)
+    }
+
+    /// The same for a thread that must not be silent for long.
+    pub fn attended(path: &Path) -> Result<Self, StoreError> {
+        let own = Self::open(path)?;
+        own.0.busy_timeout(SHORT)?;
+        Ok(own)
     }
 
     fn with(connection: Connection) -> Result<Self, StoreError> {

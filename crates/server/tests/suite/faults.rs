@@ -16,6 +16,7 @@ use dyelog_server::store::Store;
 use dyelog_server::worker::{Worker, Working};
 use tower::ServiceExt as _;
 
+use crate::program::Program;
 use crate::support::{BEGIN, SECOND, request, trace};
 
 /// Asks a service without a network.
@@ -245,4 +246,36 @@ fn a_service_with_a_name_for_each_request_is_named_and_grouped() {
     let (submodel, _) = store.period(0, u64::MAX).unwrap().unwrap();
     let of_stock = submodel.entries().iter().filter(|entry| submodel.names.text(entry.task) == "stock");
     assert_eq!(of_stock.count(), 1001);
+}
+
+#[test]
+fn a_store_that_another_process_has_locked_is_told_and_requests_resume() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.db");
+    let program = Program::start(&path, &[]);
+    let other = rusqlite::Connection::open(&path).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let locked = Instant::now();
+    assert_eq!(program.put(&request(&trace(1, BEGIN, &[2]))).unwrap().status, 200);
+    let health = || program.ask("GET", "/healthz", &[], b"").unwrap();
+    let until = |status: u16| {
+        let begin = Instant::now();
+        while health().status != status {
+            assert!(begin.elapsed() < Duration::from_secs(12), "{}", health().text());
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    };
+    until(503);
+    while locked.elapsed() < Duration::from_secs(9) {
+        assert_eq!(health().text(), "the store cannot be used: another process has locked it\n");
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    let report = b"{\"dyelog-observations\":1,\"observations\":[]}";
+    let put = || program.ask("POST", "/services/put", &[], report).unwrap();
+    let refused = put();
+    assert!(refused.status == 503 && refused.text().contains("another process has locked it"), "{}", refused.text());
+    other.execute_batch("ROLLBACK").unwrap();
+    until(200);
+    assert_eq!((program.put(&request(&trace(2, BEGIN, &[2]))).unwrap().status, put().status), (200, 200));
+    assert_eq!(program.figure("dyelog_spans_received_total"), 6);
 }

@@ -10,6 +10,7 @@ mod faults;
 mod home;
 mod hostile;
 mod killed;
+mod late;
 mod metrics;
 mod observers;
 mod page;

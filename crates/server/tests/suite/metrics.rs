@@ -104,6 +104,74 @@ fn impossible_points_and_one_series_too_many_are_set_aside() {
     assert_eq!((others.received, others.used, others.set_aside), (1, 0, 0));
 }
 
+/// A minute's points of so many instances.
+fn instances(names: std::ops::Range<u64>, minute: u64, value: f64) -> Vec<(u64, Vec<u8>)> {
+    let one = |number| {
+        let data = counter(CUMULATIVE, &[(0, minute * 60 * SECOND, value)]);
+        (minute * 60 * SECOND, metrics(&format!("s{number}"), "process.cpu.time", data))
+    };
+    names.map(one).collect()
+}
+
+#[test]
+fn series_that_are_silent_make_room_and_come_back_as_others() {
+    let mut meter = Meter::default();
+    let mut take = |names, minute: u64, value| {
+        let points = instances(names, minute, value);
+        points.iter().map(|(_, bytes)| meter.take(bytes, BEGIN + minute * 60 * SECOND).used).sum::<u64>()
+    };
+    assert_eq!(take(0..20_000, 1, 1.0), 20_000);
+    assert_eq!(take(0..1, 30, 2.0), 1);
+    // None was silent for an hour yet.
+    assert_eq!(take(20_000..20_001, 31, 1.0), 0);
+    assert_eq!(take(20_000..20_002, 65, 1.0), 2);
+    // What goes on counts on, and what comes back begins anew.
+    assert_eq!((take(0..1, 66, 3.0), take(7..8, 66, 900.0)), (1, 1));
+    assert_eq!(meter.series(), 4);
+    let of = |name: &str| -> Vec<(u64, f64)> {
+        let fresh = meter.fresh();
+        let own = fresh.iter().filter(|(key, ..)| key.resources[0] == name);
+        own.map(|(key, _, total, _)| (key.since.saturating_sub(BEGIN) / SECOND / 60, *total)).collect()
+    };
+    assert_eq!((of("s0"), of("s7")), (vec![(1, 0.0), (1, 1.0), (1, 2.0)], vec![(1, 0.0), (66, 0.0)]));
+    assert_eq!(meter.no_room(), Some("process.cpu.time of s20000"));
+}
+
+#[test]
+fn metrics_without_room_are_told_of_their_period_and_gone_with_all_data() {
+    let sent = instances(0..20_001, 1, 1.0);
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = Store::open(&folder.path().join("store.db")).unwrap();
+    let memory = Memory::default();
+    let mut journal = Journal::open(memory.clone(), 0).unwrap();
+    let mut worker = Worker::new(Working::default(), memory, &store).unwrap();
+    let records = sent.iter().map(|(at, payload)| Record {
+        kind: Kind::Metrics,
+        received: BEGIN + at,
+        payload: payload.clone().into(),
+    });
+    journal.append(&records.collect::<Vec<_>>()).unwrap();
+    while worker.step(journal.end()).unwrap() {}
+    worker.checkpoint(&mut store).unwrap();
+    assert_eq!(worker.counts().no_room_points, 1);
+    let told = |store: &Store, from: u64| store.metered(BEGIN + from * SECOND, BEGIN + 90 * SECOND).unwrap().missing();
+    let words = "metrics of this period are missing: from 2023-11-14T22:14:20Z to 2023-11-14T22:14:20Z there were more than 20000 series, and others were set aside";
+    assert_eq!((told(&store, 0).as_deref(), told(&store, 61)), (Some(words), None));
+    let series = |store: &Store| {
+        let mut count = 0;
+        store.standings(|_, _| count += 1).unwrap();
+        count
+    };
+    assert_eq!(series(&store), 20_000);
+    assert_eq!(store.delete(BEGIN, BEGIN + 50 * SECOND).unwrap(), 0);
+    assert_eq!(series(&store), 20_000);
+    store.delete(BEGIN, BEGIN + 90 * SECOND).unwrap();
+    assert_eq!(series(&store), 0);
+    store.clear().unwrap();
+    worker.forget_series();
+    assert_eq!((worker.series(), worker.counts().no_room), ((0, None), None));
+}
+
 /// A store with a period of traces, of which nothing tells how they were sampled, and metrics.
 fn of_period(metrics: &[(u64, Vec<u8>)]) -> Store {
     let folder = tempfile::tempdir().unwrap();

@@ -4,7 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use dyelog::lqn::saved;
+use dyelog::lqn::{Body, saved};
+use dyelog_server::answer::Answer;
 use dyelog_server::store::{LEVELS, Store};
 
 use crate::metrics::metered_at;
@@ -64,6 +65,9 @@ fn intervals_are_listed_exported_imported_and_deleted() {
     };
     assert_eq!(import(), "");
     assert_eq!(text(&period(&other, &["export"])), whole);
+    // Sub-models do not tell of how many spans they are made.
+    let list = text(&period(&other, &["list"]));
+    assert!(list.lines().nth(1).is_some_and(|line| line.contains("        10     unknown  ")), "{list}");
     // A second import counts again, and warns.
     let told = import();
     assert!(told.contains("whole.json: the store seems to hold operations of it already, such as run `"), "{told}");
@@ -160,6 +164,60 @@ test \"$1\" = model && echo \"the model of$line\" > \"$last\" || echo \"$line\"
     let told = run("validate", &[&["--to", "1700000060"], &arguments[..]].concat());
     let of = made("period", " --config=shop.toml --group GET *");
     assert_eq!(told, format!("validate {of} --against a.json b.json --group GET *"));
+}
+
+#[cfg(unix)]
+#[test]
+fn what_is_explained_by_exemplars_says_so_with_the_mean_of_the_period_beside_it() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let path = folder.path().join("store.db");
+    let store = metered_at(&path);
+    let (submodel, merge) = store.period(0, u64::MAX).unwrap().unwrap();
+    let answer = Answer::of(submodel, &merge, &store.metered(0, u64::MAX).unwrap()).unwrap();
+    let model = folder.path().join("model");
+    fs::write(&model, answer.lqn()).unwrap();
+    let server = folder.path().join("dyelog-server");
+    fs::hard_link(env!("CARGO_BIN_EXE_dyelog-server"), &server).unwrap();
+    let dyelog = folder.path().join("dyelog");
+    let script = format!(
+        "#!/bin/sh\nfor last; do :; done\ntest \"$1\" = model && cp {} \"$last\" || echo \"$1 $2:span\"\n",
+        model.display()
+    );
+    fs::write(&dyelog, script).unwrap();
+    fs::set_permissions(&dyelog, fs::Permissions::from_mode(0o755)).unwrap();
+    let run = |arguments: &[&str]| {
+        let output = Command::new(&server).args(["period", "explain", "--store"]).arg(&path).args(arguments).output();
+        let output = output.unwrap();
+        (text(&output), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let (told, _) = run(&["--", "--demand", "browse"]);
+    let lines: Vec<&str> = told.lines().collect();
+    assert!(lines[0].starts_with("by 1 exemplar of the period, whose figures these are: 0000000000000000"), "{told}");
+    let demand = |line: &str| -> f64 {
+        let rest = line.strip_prefix("in the model of the whole period the demand of browse is ").expect(line);
+        rest.strip_suffix(" ms").expect(line).parse().expect(line)
+    };
+    let (read, _) = dyelog::lqn::parse_any("it", &answer.lqn()).unwrap();
+    let entry = read.entries.iter().find(|entry| &*entry.name == "browse").unwrap();
+    let Body::Phases(phases) = &entry.body else { panic!("it has phases") };
+    assert!((demand(lines[1]) - phases[0].demand * 1e3).abs() < 0.01, "{told}");
+    assert_eq!(lines[2..], ["", "explain exemplars:span"]);
+    let (told, beside) = run(&["--", "--demand=browse", "--format", "json"]);
+    assert!(told == "explain exemplars:span\n" && beside.contains("the demand of browse is "), "{told} {beside}");
+}
+
+#[test]
+fn a_report_of_a_period_says_what_is_known_of_its_operations() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = metered_at(&folder.path().join("store.db"));
+    let (submodel, merge) = store.period(0, u64::MAX).unwrap().unwrap();
+    let answer = Answer::of(submodel, &merge, &store.metered(0, u64::MAX).unwrap()).unwrap();
+    let page = answer.report("the period").unwrap();
+    assert!(!page.contains("of 0 operations"), "{page}");
+    assert!(page.contains("used; 0 set aside. They were summed up before"), "{page}");
+    assert!(page.contains("The traces were summed up before: 200 operations used, 0 set aside"), "{page}");
 }
 
 #[test]

@@ -99,7 +99,7 @@ impl Program {
         let end = answer.windows(4).position(|four| four == b"\r\n\r\n").ok_or_else(cut)?;
         let head = String::from_utf8_lossy(&answer[..end]).to_lowercase();
         let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).ok_or_else(cut)?;
-        Ok(Answer { status, body: answer[end + 4..].to_vec() })
+        Ok(Answer { status, head, body: answer[end + 4..].to_vec() })
     }
 
     /// Sends traces in binary form.
@@ -130,6 +130,8 @@ impl Drop for Program {
 /// What the server said.
 pub struct Answer {
     pub status: u16,
+    /// The rest of the head, in small letters.
+    pub head: String,
     pub body: Vec<u8>,
 }
 

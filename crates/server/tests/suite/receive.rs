@@ -175,6 +175,71 @@ fn tokens_tell_who_may_put_read_and_delete() {
     assert_eq!(ask("DELETE", "/v1/period?to=now", "bbbbbbbbbbbbbbbb", b""), 401);
     assert_eq!(ask("DELETE", "/v1/period?to=now", "cccccccccccccccc", b""), 200);
     assert_eq!(ask("GET", "/healthz", "", b""), 200);
+    // A browser asks for a password: `me:bbbbbbbbbbbbbbbb`, and that of an administrator.
+    let (reader, administrator) = ("Basic bWU6YmJiYmJiYmJiYmJiYmJiYg==", "Basic bWU6Y2NjY2NjY2NjY2NjY2NjYw==");
+    let browse = |method: &str, path: &str, password: &str| {
+        program.ask(method, path, &[("accept", "text/html,*/*"), ("authorization", password)], b"").unwrap()
+    };
+    for path in ["/", "/metrics", "/v1/intervals"] {
+        assert_eq!((browse("GET", path, reader).status, browse("GET", path, "").status), (200, 401), "{path}");
+    }
+    assert_eq!(browse("GET", "/", administrator).status, 200);
+    for (method, path) in [("DELETE", "/v1/period?to=now"), ("POST", "/services/init"), ("POST", "/services/put")] {
+        for password in [reader, administrator] {
+            assert_eq!(browse(method, path, password).status, 401, "{method} {path}");
+        }
+    }
+    let asks_for_password = |method: &str, path: &str, accept: &str| {
+        let refused = program.ask(method, path, &[("accept", accept)], b"").unwrap();
+        refused.head.contains("www-authenticate: bearer") && refused.head.contains("www-authenticate: basic")
+    };
+    assert!(asks_for_password("GET", "/", "text/html,*/*") && !asks_for_password("GET", "/", "*/*"));
+    assert!(!asks_for_password("POST", "/services/init", "text/html"));
+}
+
+#[test]
+fn requests_are_counted_by_how_they_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = Program::start(&folder.path().join("store.db"), &[]);
+    let post = |path: &str, body: &[u8]| program.ask("POST", path, &[PROTOBUF], body).unwrap();
+    assert_eq!(post("/v1/traces", &request(&trace(1, BEGIN, &[2]))).status, 200);
+    assert_eq!(post("/v1/traces", b"nothing").status, 400);
+    assert_eq!(post("/v1/metrics", &vec![0; 21 << 20]).status, 413);
+    // A report must be there.
+    let missing = post("/services/put", b"");
+    assert_eq!((missing.status, &*missing.text()), (400, "{\"error\":\"there is no report\"}"));
+    assert_eq!(post("/services/put", b"{\"dyelog-observations\":1,\"observations\":[]}").status, 200);
+    for (kind, code) in
+        [("traces", 200), ("traces", 400), ("metrics", 413), ("observations", 400), ("observations", 200)]
+    {
+        assert_eq!(
+            program.figure(&format!("dyelog_requests_total{{kind=\"{kind}\",code=\"{code}\"}}")),
+            1,
+            "{kind} {code}"
+        );
+    }
+    assert_eq!(program.figure("dyelog_acknowledgement_seconds_count{kind=\"traces\"}"), 1);
+    assert_eq!(program.figure("dyelog_acknowledgement_seconds_bucket{kind=\"observations\",le=\"+Inf\"}"), 1);
+    #[cfg(target_os = "linux")]
+    assert!((1 << 20..1 << 30).contains(&program.figure("process_resident_memory_bytes")));
+}
+
+#[test]
+fn a_name_of_this_machine_is_an_address() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = Program::start_at("localhost:0", &folder.path().join("store.db"), &[]);
+    assert!(program.address.ip().is_loopback());
+    assert_eq!(program.ask("GET", "/healthz", &[], b"").unwrap().status, 200);
+    let refused = |name: &str| {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_dyelog-server"));
+        let output = command.args(["--listen", name, "--store", "never-made.db"]).output().unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    for name in ["localhost", "nobody.invalid:1", "localhost:port"] {
+        let words = refused(name);
+        assert!(words.contains("such as 127.0.0.1:4318 or localhost:4318"), "{words}");
+    }
 }
 
 #[test]

@@ -1,0 +1,203 @@
+//! Traces in halves that come far apart.
+
+use dyelog::lqn::saved;
+use dyelog::lqn::submodel::{EntryTotal, Interaction, SubModel};
+use dyelog_server::answer::Answer;
+use dyelog_server::late::{self, Answers, join, leave_out_unasked, without_load};
+use dyelog_server::metered::Metered;
+use proptest::prelude::*;
+use proptest::sample::Index;
+
+use crate::conservation::{Server, traces};
+use crate::support::{BEGIN, Recorded, SECOND, of_file, request, trace};
+
+/// Of each, the operation's own spans, and those of the services that it calls.
+fn halves(traces: impl Iterator<Item = u64>) -> [Vec<Recorded>; 2] {
+    let spans = traces.flat_map(|number| trace(number, BEGIN + number * SECOND / 20, &[2, 3]));
+    let (own, others) = spans.partition(|(service, _)| *service == "shop");
+    [own, others]
+}
+
+fn all_of([own, others]: [Vec<Recorded>; 2]) -> String {
+    of_file(&[own, others].concat())
+}
+
+/// What a model takes of a sub-model: scenarios with their operations, and entries with how often they were invoked, how long they worked, and whom they asked.
+fn told(sub: &SubModel) -> Vec<String> {
+    let name = |name| sub.names.text(name).to_owned();
+    let mut lines: Vec<String> =
+        sub.scenarios.iter().map(|(own, total)| format!("{} {}", name(*own), total.operations)).collect();
+    for entry in sub.entries().iter().filter(|entry| entry.interaction != Interaction::Customer) {
+        lines.push(format!(
+            "{} {} {} {:.6}",
+            name(entry.task),
+            name(entry.service),
+            entry.invocations,
+            entry.own_time()
+        ));
+    }
+    for entry in sub.entries() {
+        for ((kind, to), request) in entry.work.values().flat_map(|work| &work.requests) {
+            let to = sub.entry(*to);
+            lines.push(format!(
+                "{} {kind:?} {} {} {}",
+                name(entry.task),
+                name(to.task),
+                name(to.service),
+                request.count
+            ));
+        }
+    }
+    lines.sort();
+    lines
+}
+
+fn parsed(text: &str) -> SubModel {
+    saved::parse(&"test".into(), text).unwrap().0
+}
+
+/// Sends two halves so many seconds apart.
+fn sent(first: &[Recorded], second: &[Recorded], apart: u64) -> Server {
+    let mut server = Server::new();
+    server.now += 10 * SECOND;
+    server.receive(request(first));
+    server.work();
+    server.now += apart * SECOND;
+    server.work();
+    server.checkpoint();
+    server.receive(request(second));
+    server.finish();
+    server
+}
+
+#[test]
+fn halves_that_come_apart_make_the_model_of_the_whole() {
+    let whole = told(&parsed(&all_of(halves(0..100))));
+    for apart in [0, 12, 45, 3700] {
+        let [own, others] = halves(0..100);
+        for (first, second) in [(&own, &others), (&others, &own)] {
+            let server = sent(first, second, apart);
+            let found = parsed(&server.period(0, u64::MAX).unwrap());
+            assert_eq!(told(&found), whole, "{apart} {}", first[0].0);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    /// Whoever seems to have answered whom, whatever was folded apart: what is made of it can be written and read back, and nothing becomes more.
+    #[test]
+    fn what_is_joined_is_a_sub_model(
+        spans in traces().prop_shuffle(),
+        parts in proptest::collection::vec((any::<Index>(), any::<bool>()), 0..4),
+        told in proptest::collection::vec((any::<[Index; 3]>(), 1..6_u64), 1..8),
+    ) {
+        let mut cuts: Vec<(usize, bool)> = parts.iter().map(|(at, is_rest)| (at.index(spans.len()), *is_rest)).collect();
+        cuts.push((0, false));
+        cuts.sort_unstable();
+        let mut sub = SubModel::new();
+        for (number, (from, is_rest)) in cuts.iter().enumerate() {
+            let to = cuts.get(number + 1).map_or(spans.len(), |(to, _)| *to);
+            if *from < to {
+                let mut part = parsed(&of_file(&spans[*from..to]));
+                if *is_rest {
+                    without_load(&mut part);
+                }
+                sub.merge(&part);
+            }
+        }
+        prop_assume!(sub.entries().len() > 1);
+        let answers: Answers = told
+            .iter()
+            .map(|(who, seen)| {
+                let [caller, peer, callee] = who.map(|own| own.get(sub.entries()).key);
+                (late::Answer { caller, peer, callee }, *seen)
+            })
+            .filter(|(own, _)| own.peer != own.callee)
+            .collect();
+        let before = sub.clone();
+        join(&mut sub, &answers);
+        let text = saved::write(&sub, "name");
+        let (read, _) = saved::parse(&"test".into(), &text).map_err(|error| TestCaseError::fail(format!("{error:?}")))?;
+        prop_assert_eq!(saved::write(&read, "name"), text);
+        for own in sub.entries() {
+            let known = before.entry(before.entry_of(own.key).expect("none is new"));
+            let asked = |entry: &EntryTotal| {
+                entry.work.values().flat_map(|work| work.requests.values()).map(|request| request.count).sum::<u64>()
+            };
+            prop_assert!(own.invocations <= known.invocations && asked(own) <= asked(known));
+            prop_assert!(own.own_time() <= known.own_time());
+        }
+    }
+
+    /// Of some traces one half comes late, whichever: scenarios, entries with their invocations and work, and who asks whom are those of the whole.
+    #[test]
+    fn halves_of_some_traces_make_the_model_of_the_whole(
+        calls in proptest::collection::vec((proptest::collection::vec(1..40_u64, 1..4), any::<bool>()), 1..30),
+        callers_first in any::<bool>(),
+    ) {
+        let (mut first, mut second) = (Vec::new(), Vec::new());
+        for (number, (calls, is_late)) in calls.iter().enumerate() {
+            let number = number as u64;
+            for (service, span) in trace(number, BEGIN + number * SECOND / 20, calls) {
+                let comes_late = *is_late && (service == "shop") != callers_first;
+                if comes_late { &mut second } else { &mut first }.push((service, span));
+            }
+        }
+        let server = sent(&first, &second, 45);
+        let found = parsed(&server.period(0, u64::MAX).unwrap());
+        prop_assert_eq!(told(&found), told(&parsed(&of_file(&[first, second].concat()))));
+    }
+}
+
+#[test]
+fn the_rest_of_traces_is_no_load_whoever_called_it() {
+    // The callers were sent to somebody else.
+    let [_, others] = halves(0..100);
+    let [own, _] = halves(0..100);
+    let whole: Vec<Recorded> =
+        (100..200).flat_map(|number| trace(number, BEGIN + number * SECOND / 20, &[3])).collect();
+    let mut server = sent(&[own, whole].concat(), &[], 45);
+    server.receive(request(&others));
+    server.finish();
+    let (mut sub, merge) = server.store.period(0, u64::MAX).unwrap().unwrap();
+    let told = told(&sub);
+    assert!(
+        told.iter().any(|line| line == "shop browse 200") && !told.iter().any(|line| line.contains("unknown")),
+        "{told:?}"
+    );
+    let text = Answer::of(sub.clone(), &merge, &Metered::default()).unwrap().lqn();
+    for phantom in ["peer of", "unknown_service"] {
+        assert!(!text.contains(phantom), "{text}");
+    }
+    assert_eq!(leave_out_unasked(&mut sub).map(|finding| finding.message), None, "{told:?}");
+    assert_eq!(server.worker.counts().late_parts, 100);
+}
+
+#[test]
+fn what_nobody_is_known_to_have_called_is_told() {
+    let server = sent(&halves(0..50)[0], &halves(0..50)[1], 12);
+    // As if the server had started again in between.
+    let database = rusqlite::Connection::open(server.home.folder.path().join("store.db")).unwrap();
+    database.execute("DELETE FROM answers", []).unwrap();
+    let (mut sub, _) = server.store.period(0, u64::MAX).unwrap().unwrap();
+    let finding = leave_out_unasked(&mut sub).expect("it is told");
+    assert!(finding.message.starts_with("100 invocations came after the rest"), "{}", finding.message);
+    assert_eq!(finding.notes, ["50 of `find` of `prices`", "50 of `find` of `stock`"]);
+    assert!(!told(&sub).iter().any(|line| line.contains("find")), "{:?}", told(&sub));
+}
+
+#[test]
+fn users_are_called_so() {
+    let mut server = Server::new();
+    let one_by_one = |number: u64| trace(number, BEGIN + number * SECOND / 10, &[2, 3]);
+    server.receive(request(&(0..100).flat_map(one_by_one).collect::<Vec<_>>()));
+    server.finish();
+    let (sub, merge) = server.store.period(0, u64::MAX).unwrap().unwrap();
+    let answer = Answer::of(sub, &merge, &Metered::default()).unwrap();
+    assert!(answer.lqn().contains("t \"Cu_shop browse\" r"), "{}", answer.lqn());
+    let (picture, busiest) = (answer.picture().unwrap(), answer.busiest().unwrap());
+    assert!(picture.contains("users of shop browse") && !picture.contains("Cu_"), "{picture}");
+    assert_eq!(busiest.len(), 3, "{busiest:?}");
+}
