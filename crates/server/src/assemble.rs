@@ -12,7 +12,7 @@ use std::sync::Arc;
 use dyelog::trace::protobuf::{Fields, Value};
 use dyelog::trace::spans::Grouping;
 
-use crate::late::{self, Answered, Waiting};
+use crate::late::{self, Answered, Identifiers, Waiting};
 use crate::offenders::{Offenders, renamed};
 use crate::spans::{ASKING, SpanBytes, put_field, put_spans, trace_of};
 use crate::store::LEVELS;
@@ -79,8 +79,8 @@ impl Open {
         if !self.start.0 {
             return false;
         }
-        let here: HashSet<u64> = self.ids.iter().map(|(id, _)| *id).collect();
-        self.ids.iter().all(|(_, parent)| *parent == 0 || here.contains(parent))
+        let here = Identifiers::of(self.ids.iter().map(|(id, _)| *id));
+        self.ids.iter().all(|(_, parent)| *parent == 0 || here.has(*parent))
     }
 }
 

@@ -72,6 +72,23 @@ pub struct Waiting {
     level: u32,
 }
 
+/// Identifiers of spans, in order.
+pub struct Identifiers(Vec<u64>);
+
+impl Identifiers {
+    /// These.
+    pub fn of(ids: impl Iterator<Item = u64>) -> Self {
+        let mut ids: Vec<u64> = ids.collect();
+        ids.sort_unstable();
+        Self(ids)
+    }
+
+    /// Whether it is one of them.
+    pub fn has(&self, id: u64) -> bool {
+        self.0.binary_search(&id).is_ok()
+    }
+}
+
 /// The spans of a part of a trace, by identifier.
 struct Part<'p>(HashMap<u64, (&'p Arc<[u8]>, SpanBytes<'p>)>);
 
@@ -126,11 +143,11 @@ fn rooted(span: &[u8]) -> Vec<u8> {
 
 /// The rest of a trace by itself: what lacks its parent here has none. It is not lost, and nothing is to be inferred in its place.
 pub fn apart(ids: &[(u64, u64)], parts: &mut [(Arc<[u8]>, Vec<u8>)]) {
-    let here: HashSet<u64> = ids.iter().map(|(id, _)| *id).collect();
+    let here = Identifiers::of(ids.iter().map(|(id, _)| *id));
     for (_, bytes) in parts {
         let (mut own, mut fields) = (Vec::with_capacity(bytes.len()), Fields::of(bytes));
         while let Ok(Some((_, Value::Bytes(span)))) = fields.next() {
-            if sound(span).is_some_and(|span| span.parent != 0 && !here.contains(&span.parent)) {
+            if sound(span).is_some_and(|span| span.parent != 0 && !here.has(span.parent)) {
                 own.extend(rooted(span));
             } else {
                 put_field(&mut own, 2, span);
@@ -158,14 +175,15 @@ impl Waiting {
         if ids.len() > MOST_SPANS || !self.looks_at(trace) {
             return Vec::new();
         }
-        let here: HashSet<u64> = ids.iter().map(|(id, _)| *id).collect();
-        let parents: HashSet<u64> = ids.iter().map(|(_, parent)| *parent).collect();
+        // Every trace comes here, most of them whole: what is sorted is looked up sooner than what is hashed.
+        let (here, parents) =
+            (Identifiers::of(ids.iter().map(|(id, _)| *id)), Identifiers::of(ids.iter().map(|(_, parent)| *parent)));
         let orphans: Vec<(u64, u64)> =
-            ids.iter().copied().filter(|(_, parent)| *parent != 0 && !here.contains(parent)).collect();
+            ids.iter().copied().filter(|(_, parent)| *parent != 0 && !here.has(*parent)).collect();
         let unanswered: Vec<u64> = ids
             .iter()
             .zip(asks)
-            .filter(|((id, _), asks)| **asks && !parents.contains(id))
+            .filter(|((id, _), asks)| **asks && !parents.has(*id))
             .map(|((id, _), _)| *id)
             .collect();
         let before = self.take_out(trace);
@@ -177,14 +195,14 @@ impl Waiting {
         let (mut answered, mut met, mut left) = (Vec::new(), HashSet::new(), Vec::new());
         for side in before {
             match side {
-                Side::Asks(id, caller) if parents.contains(&id) => {
+                Side::Asks(id, caller) if parents.has(id) => {
                     for (own, _) in orphans.iter().filter(|(own, parent)| *parent == id && serves(own)) {
                         met.insert(*own);
                         let answer = part.one(*own).into_iter().collect();
                         answered.push(Answered { caller: caller.clone(), answer });
                     }
                 }
-                Side::Answers(parent, answer) if here.contains(&parent) => {
+                Side::Answers(parent, answer) if here.has(parent) => {
                     met.insert(parent);
                     answered.push(Answered { caller: part.caller(parent), answer });
                 }
