@@ -92,7 +92,7 @@ impl LostBeginnings {
         let mut begun: BTreeMap<EntryIndex, (f64, f64)> = BTreeMap::new();
         let (mut below_first, mut all_left) = (0.0, 0.0);
         for LeftOut { below: part, own, .. } in left_out {
-            for (to, count) in counted(own) {
+            for (to, count) in own.requested() {
                 let (below, all) = begun.entry(to).or_default();
                 *below += count as f64 * part;
                 *all += count as f64;
@@ -112,7 +112,7 @@ impl LostBeginnings {
             named.into_iter().map(|entry| (service(entry), entry)).collect();
         let left_out = left_out.iter().map(|LeftOut { below, own, .. }| (*below, own));
         for (below, own) in left_out.chain(unreached) {
-            for (to, count) in counted(own) {
+            for (to, count) in own.requested() {
                 let place = Some(to).filter(|to| reached.contains(to));
                 let Some(place) = place.or_else(|| alike.get(&service(to)).copied()) else { continue };
                 if place != to {
@@ -366,7 +366,7 @@ impl Losses {
         let mut requests: BTreeMap<EntryIndex, u64> = BTreeMap::new();
         let mut seen = BTreeSet::new();
         for entry in sub.entries() {
-            for (to, count) in counted(entry) {
+            for (to, count) in entry.requested() {
                 *requests.entry(to).or_default() += count;
             }
             seen.extend(groups(entry).into_iter().filter(|(_, group)| group.is_seen).map(|((_, _, to), _)| to));
@@ -533,12 +533,7 @@ fn typical(mut parts: Vec<(u64, u64)>) -> f64 {
 
 /// The entries that an entry requests.
 fn requested(entry: &EntryTotal) -> impl Iterator<Item = EntryIndex> + '_ {
-    counted(entry).map(|(to, _)| to)
-}
-
-/// The entries that an entry requests, with how often it does.
-fn counted(entry: &EntryTotal) -> impl Iterator<Item = (EntryIndex, u64)> + '_ {
-    entry.work.values().flat_map(|work| work.requests.iter().map(|((_, to), request)| (*to, request.count)))
+    entry.requested().map(|(to, _)| to)
 }
 
 /// The busiest server that lost spans are reckoned with: beyond, a response may be anything.
@@ -571,7 +566,7 @@ fn mended(parts: &Parts<'_>) -> u64 {
 fn mended_part(parts: &Parts<'_>) -> f64 {
     let services = parts.sub.entries().iter().filter(|entry| entry.interaction != Interaction::Customer);
     let spans: u64 =
-        services.map(|entry| entry.invocations + counted(entry).map(|(_, count)| count).sum::<u64>()).sum();
+        services.map(|entry| entry.invocations + entry.requested().map(|(_, count)| count).sum::<u64>()).sum();
     mended(parts) as f64 / spans.max(1) as f64
 }
 

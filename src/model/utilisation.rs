@@ -175,10 +175,11 @@ pub fn cores(told: &[Capacity], sub: &SubModel, configuration: &Configuration) -
     found
 }
 
-/// Those of the series that tell how busy processors of a sub-model were while it was recorded, each of them with its processor's name
-/// alone. What nothing of it has to do with is left out: servers of metrics send all that they have.
+/// Those of the series that tell how busy processors of a sub-model were while it was recorded, each of them with the names of its processor
+/// and of the task whose process it is of, and no others. What nothing of it has to do with is left out: servers of metrics send all that they have.
 pub fn fitting(series: &[Series], sub: &SubModel) -> Vec<Series> {
-    let processors = processors(sub, &Configuration::default());
+    let tasks = tasks_of(sub, &Configuration::default());
+    let processors: BTreeSet<String> = tasks.keys().cloned().collect();
     let Some(window) = recorded(sub) else { return Vec::new() };
     let fit = |own: &Series| {
         let processor = own.resources.iter().find_map(|resource| processor_of(resource, &processors))?;
@@ -190,7 +191,6 @@ pub fn fitting(series: &[Series], sub: &SubModel) -> Vec<Series> {
             found.entry(processor).or_default().push(own);
         }
     }
-    let tasks = tasks_of(sub, &Configuration::default());
     leave_out_partial(&mut found, &tasks);
     let fitting =
         found.into_iter().flat_map(|(processor, own)| own.into_iter().map(move |own| (processor.clone(), own)));

@@ -26,7 +26,7 @@ const MOST_BYTES: usize = 4 << 20;
 const MOST_SPANS: usize = 4096;
 /// Spans of more bytes are not remembered.
 const LONGEST: usize = 4096;
-/// How many spans a caller is told by at most, from the call up to what serves.
+/// At most so many spans tell of a caller, from the call up to the span that serves.
 const DEEPEST: usize = 16;
 /// How many calls of one kind are folded at a time.
 const ENOUGH: usize = 4;
@@ -324,7 +324,7 @@ fn asked(sub: &SubModel) -> BTreeMap<EntryKey, BTreeMap<EntryKey, u64>> {
     services
         .map(|entry| {
             let mut own: BTreeMap<EntryKey, u64> = BTreeMap::new();
-            for (to, count) in asks(entry) {
+            for (to, count) in entry.requested() {
                 *own.entry(sub.entry(to).key).or_default() += count;
             }
             (entry.key, own)
@@ -394,16 +394,11 @@ fn stand_ins(sub: &SubModel) -> Vec<bool> {
 fn asked_by(sub: &SubModel, marks: &[bool], mark: bool) -> Vec<u64> {
     let mut asked = vec![0_u64; sub.entries().len()];
     for (entry, _) in sub.entries().iter().zip(marks).filter(|(_, own)| **own == mark) {
-        for (to, count) in asks(entry) {
+        for (to, count) in entry.requested() {
             asked[to.index()] = asked[to.index()].saturating_add(count);
         }
     }
     asked
-}
-
-/// Whom an entry asks, and how often.
-fn asks(entry: &EntryTotal) -> impl Iterator<Item = (EntryIndex, u64)> {
-    entry.work.values().flat_map(|work| &work.requests).map(|((_, to), request)| (*to, request.count))
 }
 
 /// Leads calls to peers that recorded nothing to the entries that answered them, as many as were recorded there and nobody else asked for. Operations
@@ -429,19 +424,19 @@ pub fn join(sub: &mut SubModel, answers: &Answers) {
         let surplus = |Known { callee, .. }: &Known| {
             let own = sub.entry(*callee);
             let more = claims[callee.index()].saturating_sub(recorded(own)).min(own.inferred);
-            (*callee, more.min(requests(sub.entry(caller), *callee)))
+            (*callee, more.min(sub.entry(caller).requests_to(*callee)))
         };
         let peer = sub.entry_of(calls[0].answer.peer);
         let mut sources: Vec<(EntryIndex, u64)> =
-            peer.into_iter().map(|peer| (peer, requests(sub.entry(caller), peer))).collect();
+            peer.into_iter().map(|peer| (peer, sub.entry(caller).requests_to(peer))).collect();
         // Where other calls like them were answered in time, the peer was taken to be who answered these.
         let is_callee = |entry: &EntryIndex| calls.iter().any(|own| own.callee == *entry);
         let is_named_after = |entry: &EntryTotal| calls.iter().any(|own| sub.entry(own.callee).task == entry.task);
-        let asked: BTreeSet<EntryIndex> = asks(sub.entry(caller)).map(|(to, _)| to).collect();
+        let asked: BTreeSet<EntryIndex> = sub.entry(caller).requested().map(|(to, _)| to).collect();
         for to in asked.into_iter().filter(|to| Some(*to) != peer && !is_callee(to)) {
             let own = sub.entry(to);
             if own.silent > 0 && own.silent == own.invocations && is_named_after(own) {
-                sources.push((to, requests(sub.entry(caller), to)));
+                sources.push((to, sub.entry(caller).requests_to(to)));
             }
         }
         peers.extend(sources.iter().map(|(peer, _)| sub.entry(*peer).key));
@@ -449,7 +444,7 @@ pub fn join(sub: &mut SubModel, answers: &Answers) {
         for (from, more) in sources {
             let mut seen: u64 = calls.iter().map(|own| own.seen).sum();
             let (mut wanted, mut open, mut given) = (more, more, vec![0_u64; calls.len()]);
-            // By how often each answered; then whoever has answers left.
+            // First each gets its share by how often it answered. The rest goes to those that have answers left.
             for (at, Known { callee, seen: own, .. }) in calls.iter().enumerate() {
                 let share = u64::try_from(u128::from(wanted) * u128::from(*own) / u128::from(seen.max(1))).unwrap_or(0);
                 (wanted, seen) = (wanted - share, seen - own);
@@ -481,7 +476,7 @@ pub fn join(sub: &mut SubModel, answers: &Answers) {
         let (mut open, mut behind) = (vec![own], vec![own.key]);
         let mut all = true;
         while let Some(next) = open.pop() {
-            for (to, _) in asks(next) {
+            for (to, _) in next.requested() {
                 let entry = sub.entry(to);
                 if stands_in[to.index()] {
                     if !behind.contains(&entry.key) {
@@ -505,11 +500,6 @@ pub fn join(sub: &mut SubModel, answers: &Answers) {
     let unasked = peers.into_iter().filter(|peer| sub.entry_of(*peer).is_some_and(|peer| asked[peer.index()] == 0));
     joined.extend(unasked);
     sub.remove_entries(|entry| joined.contains(&entry.key));
-}
-
-/// How often an entry asks another one.
-fn requests(entry: &EntryTotal, to: EntryIndex) -> u64 {
-    asks(entry).filter(|(own, _)| *own == to).map(|(_, count)| count).sum()
 }
 
 /// Leads some of the calls of an entry to a peer to another entry. What they took longer than it worked, they were on their way.
@@ -558,7 +548,7 @@ pub fn leave_out_unasked(sub: &mut SubModel) -> Option<Diagnostic> {
         sub.entries().iter().filter(|own| is_customer(own)).filter_map(|own| sub.entry_of(own.key)).collect();
     while let Some(entry) = open.pop() {
         if !std::mem::replace(&mut asked[entry.index()], true) {
-            open.extend(asks(sub.entry(entry)).map(|(to, _)| to));
+            open.extend(sub.entry(entry).requested().map(|(to, _)| to));
         }
     }
     let all: f64 = sub.entries().iter().filter(|own| !is_customer(own)).map(EntryTotal::own_time).sum();

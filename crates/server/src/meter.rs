@@ -146,7 +146,7 @@ impl Meter {
             let own = self.standings.get(&SeriesKey { since: 0, ..key.clone() }).filter(|own| own.0 == key.since);
             own.map(|own| own.1)
         };
-        // One that made room is told by its last total.
+        // A series that made room begins again where its last total stands.
         let last = |time, total| Standing { time, total, ..Standing::default() };
         let fresh = self.fresh.iter();
         fresh.map(|((key, time), total)| (key, *time, *total, standing(key).unwrap_or(last(*time, *total)))).collect()

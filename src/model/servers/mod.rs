@@ -170,12 +170,12 @@ impl Traced {
                 let range = load.range(&fit, stations, probability < 1.0);
                 traced.work.extend(entries.iter().map(|index| (*index, range)));
             }
-            let told = told_by_task(parts, configuration, (&entries, &fit), &observed);
+            // What was measured is shared out by how long invocations were there, as equal sharing has it.
+            let is_shared = busy.is_some() && fit.discipline == Discipline::Sharing;
+            let imputed = |place: usize| if is_shared { fit.imputed.all } else { fit.imputed.processor[place] };
+            let told = told_by_task(parts, configuration, (&entries, imputed), &observed);
             for (place, &index) in entries.iter().enumerate() {
-                // What was measured is shared out by how long invocations were there, as equal sharing has it.
-                let is_shared = busy.is_some() && fit.discipline == Discipline::Sharing;
-                let part = if is_shared { fit.imputed.all } else { fit.imputed.processor[place] };
-                let part = part * told.get(&parts.sub.entry(index).task).copied().unwrap_or(1.0);
+                let part = imputed(place) * told.get(&parts.sub.entry(index).task).copied().unwrap_or(1.0);
                 // Of those that were not traced nobody knows how they made others wait.
                 let spread = if probability < 1.0 { 1.0 } else { fit.imputed.spread[place] };
                 traced.own.insert(index, OwnTime { spread, ..load.own_time(part, fit.discipline) });
@@ -466,28 +466,26 @@ fn scheduling_given(configuration: &Configuration, processor: &str) -> Option<Sc
     settings.and_then(|settings| settings.scheduling).or(configuration.defaults.scheduling)
 }
 
-/// By task, how many times as much processor time it was measured to use as the stays of its invocations and all measured time together make of it. Services of one
-/// processor do not all spend the same part of their stays on it.
+/// By task, how many times as much processor time it was measured to use as the stays of its invocations and all measured time together make of it. `imputed` gives the
+/// part of its stays for which the entry at a place is taken to use the processor: services of one processor do not all use it for the same part.
 fn told_by_task(
     parts: &Parts<'_>,
     configuration: &Configuration,
-    (entries, fit): (&[EntryIndex], &Fit),
+    (entries, imputed): (&[EntryIndex], impl Fn(usize) -> f64),
     observed: &Observed,
 ) -> BTreeMap<Name, f64> {
-    let is_shared = fit.discipline == Discipline::Sharing;
-    let mut imputed: BTreeMap<Name, f64> = BTreeMap::new();
+    let mut used: BTreeMap<Name, f64> = BTreeMap::new();
     for (place, index) in entries.iter().enumerate() {
-        let part = if is_shared { fit.imputed.all } else { fit.imputed.processor[place] };
-        *imputed.entry(parts.sub.entry(*index).task).or_default() += part * observed.present(parts, *index);
+        *used.entry(parts.sub.entry(*index).task).or_default() += imputed(place) * observed.present(parts, *index);
     }
-    let measured: Option<BTreeMap<Name, f64>> = imputed
+    let measured: Option<BTreeMap<Name, f64>> = used
         .keys()
         .map(|task| Some((*task, *configuration.measured_tasks.get(parts.sub.names.text(*task))?)))
         .collect();
     let Some(measured) = measured else { return BTreeMap::new() };
-    let (all, of_all): (f64, f64) = (measured.values().sum(), imputed.values().sum());
+    let (all, of_all): (f64, f64) = (measured.values().sum(), used.values().sum());
     let least = f64::MIN_POSITIVE;
-    let factor = |(task, own): (Name, f64)| (task, own / all.max(least) * of_all / imputed[&task].max(least));
+    let factor = |(task, own): (Name, f64)| (task, own / all.max(least) * of_all / used[&task].max(least));
     measured.into_iter().map(factor).collect()
 }
 
@@ -686,7 +684,7 @@ impl Known {
 fn early(parts: &Parts<'_>, entries: &[EntryIndex], lost: f64) -> f64 {
     let totals = || entries.iter().map(|index| parts.sub.entry(*index));
     let invocations: u64 = totals().map(|entry| entry.invocations).sum();
-    let calls: u64 = totals().flat_map(observed::calls).map(|(_, count)| count).sum();
+    let calls: u64 = totals().flat_map(EntryTotal::requested).map(|(_, count)| count).sum();
     EARLY + lost * (1.0 + calls as f64 / invocations.max(1) as f64)
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::lqn::submodel::{EntryIndex, EntryTotal};
+use crate::lqn::submodel::EntryIndex;
 use crate::model::load::{self, Recording};
 use crate::model::parts::{Customer, Parts};
 
@@ -67,7 +67,7 @@ const ALIKE: f64 = 1e-6;
 /// A figure of customers for each entry: the mean of those who call it, by how often they do. Entries in circles are left out.
 pub fn by_callers(parts: &Parts<'_>, of: impl Fn(&Customer) -> f64) -> BTreeMap<EntryIndex, f64> {
     let mut callers: BTreeMap<EntryIndex, usize> = BTreeMap::new();
-    for (to, _) in parts.entries.iter().flat_map(|entry| calls(parts.sub.entry(*entry))) {
+    for (to, _) in parts.entries.iter().flat_map(|entry| parts.sub.entry(*entry).requested()) {
         *callers.entry(to).or_default() += 1;
     }
     let mut sums: BTreeMap<EntryIndex, (f64, f64)> = BTreeMap::new();
@@ -76,7 +76,7 @@ pub fn by_callers(parts: &Parts<'_>, of: impl Fn(&Customer) -> f64) -> BTreeMap<
         (*seen, *stood) = (*seen + count as f64, *stood + count as f64 * weight);
     };
     for customer in &parts.customers {
-        calls(&customer.total).for_each(|(to, count)| add(&mut sums, to, count, of(customer)));
+        customer.total.requested().for_each(|(to, count)| add(&mut sums, to, count, of(customer)));
     }
     let mut weights = BTreeMap::new();
     let mut open: Vec<EntryIndex> =
@@ -85,7 +85,7 @@ pub fn by_callers(parts: &Parts<'_>, of: impl Fn(&Customer) -> f64) -> BTreeMap<
         let (seen, stood) = sums.get(&entry).copied().unwrap_or_default();
         let weight = if seen > 0.0 { stood / seen } else { 1.0 };
         weights.insert(entry, weight);
-        for (to, count) in calls(parts.sub.entry(entry)) {
+        for (to, count) in parts.sub.entry(entry).requested() {
             add(&mut sums, to, count, weight);
             let left = callers.entry(to).or_default();
             *left = left.saturating_sub(1);
@@ -95,9 +95,4 @@ pub fn by_callers(parts: &Parts<'_>, of: impl Fn(&Customer) -> f64) -> BTreeMap<
         }
     }
     weights
-}
-
-/// What an entry calls, and how often.
-pub(super) fn calls(entry: &EntryTotal) -> impl Iterator<Item = (EntryIndex, u64)> + '_ {
-    entry.work.values().flat_map(|work| work.requests.iter().map(|((_, to), request)| (*to, request.count)))
 }

@@ -321,6 +321,16 @@ impl EntryTotal {
         }
     }
 
+    /// The entries that this one requests, with how often it does: one after the other by position and kind of the request.
+    pub fn requested(&self) -> impl Iterator<Item = (EntryIndex, u64)> + '_ {
+        self.work.values().flat_map(|work| work.requests.iter().map(|((_, to), request)| (*to, request.count)))
+    }
+
+    /// How often it requests another entry.
+    pub fn requests_to(&self, entry: EntryIndex) -> u64 {
+        self.requested().filter(|(to, _)| *to == entry).map(|(_, count)| count).sum()
+    }
+
     /// Gives the entries that it asks other numbers; those without one are asked no more.
     pub(super) fn renumber(&mut self, numbers: &[Option<EntryIndex>]) {
         let label = |own: CallLabel| match own.to {

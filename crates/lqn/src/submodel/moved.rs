@@ -10,8 +10,7 @@ use crate::timing::CallLabel;
 impl EntryTotal {
     /// Takes so many of the calls to one entry, which may be all of them, as calls to another. `keys` are those of all entries.
     pub fn redirect(&mut self, from: EntryIndex, to: EntryIndex, part: u64, keys: &[EntryKey]) {
-        let all = self.work.values().flat_map(|work| &work.requests);
-        let whole: u64 = all.filter(|((_, own), _)| *own == from).map(|(_, request)| request.count).sum();
+        let whole = self.requests_to(from);
         if from == to || part == 0 || whole == 0 {
             return;
         }
@@ -75,7 +74,7 @@ impl EntryTotal {
                 self.calls.insert(*label, left);
             }
         }
-        // Which of two calls comes first is told by parts of counts: those of a call that is two now are those of both.
+        // The order of two calls is a part of counts: a call that is two calls now gives its counts to both.
         let key = |label: &CallLabel| (label.phase, label.kind, label.to.map(|to| keys[to.index()]), label.ordinal);
         let touched: Vec<(CallLabel, CallLabel)> =
             self.pairs.keys().filter(|(one, other)| [one.to, other.to].contains(&Some(from))).copied().collect();
