@@ -93,6 +93,13 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
             "not exponential, as text and XML take it: {delays}; `--format json` keeps how they vary"
         ));
     }
+    let unsaid = language.map_or(0, |language| language.unsaid_dispatching(&source.model));
+    if unsaid > 0 {
+        let tasks = counted(unsaid as u64, "task");
+        terminal.remark(&format!(
+            "round robin, which text and XML cannot say: requests to the copies of {tasks}; `--format json` keeps it"
+        ));
+    }
     output::write(&arguments.output, &text)?;
     Ok(Exit::Ok)
 }

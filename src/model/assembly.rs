@@ -158,7 +158,8 @@ impl<'a> Assembly<'a> {
         };
         let priority = settings.and_then(|settings| settings.priority).unwrap_or(0);
         let replicas = settings.and_then(|settings| settings.replicas).unwrap_or(1);
-        let task = Task { multiplicity, priority, replicas, ..Task::new(&name, processor, scheduling) };
+        let dispatching = settings.and_then(|settings| settings.dispatching).unwrap_or_default();
+        let task = Task { multiplicity, priority, replicas, dispatching, ..Task::new(&name, processor, scheduling) };
         self.task(task, TaskOrigin { identifier: identifier.into(), instance, customer: false })
     }
 

@@ -7,12 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::diagnostic::names::Name;
 use crate::diagnostic::{Diagnostic, Place, Severity};
-use crate::lqn::Multiplicity;
 use crate::lqn::deployment::{Replica, Seen};
 use crate::lqn::submodel::{Interaction, SubModel};
-use crate::model::codes;
+use crate::lqn::{Dispatching, Multiplicity};
 use crate::model::config::{Configuration, ProcessorSettings, TaskSettings};
 use crate::model::demand::is_measured;
+use crate::model::{codes, dispatching};
 
 /// An identifier of which instances have fewer invocations each, on the mean, names something else: a request, a connection.
 const FEWEST_EACH: u64 = 10;
@@ -74,6 +74,14 @@ pub fn placed(sub: &SubModel, configuration: &Configuration) -> (Configuration, 
         shared.extend(sharing);
         placing.share(&processor, machines, sharing, cores);
     }
+    let in_turn: BTreeSet<&str> = tasks
+        .iter()
+        .filter(|(task, own)| own.together > 1 && dispatching::is_in_turn(sub, task))
+        .map(|(task, _)| *task)
+        .collect();
+    for task in &in_turn {
+        placing.dispatch(task);
+    }
     for (task, own) in &tasks {
         if own.are_requests {
             placing.unclear.push(format!("`{task}`: {} identifiers", own.seen));
@@ -91,6 +99,7 @@ pub fn placed(sub: &SubModel, configuration: &Configuration) -> (Configuration, 
 struct Placing {
     placed: Configuration,
     replicas: Vec<String>,
+    in_turn: Vec<String>,
     sharing: Vec<String>,
     cores: Vec<String>,
     counted: Vec<String>,
@@ -129,6 +138,13 @@ impl Placing {
         if own.together > 1 || cores.is_some() {
             self.processor(task, own.together, cores);
         }
+    }
+
+    /// Lets requests come to the copies of a task in turn, unless it is configured.
+    fn dispatch(&mut self, task: &str) {
+        let settings = self.placed.tasks.entry(task.to_owned()).or_insert_with(|| TaskSettings::at(Place::Nowhere));
+        settings.dispatching.get_or_insert(Dispatching::RoundRobin);
+        self.in_turn.push(format!("`{task}`"));
     }
 
     fn processor(&mut self, name: &str, copies: u32, cores: Option<u32>) {
@@ -186,6 +202,11 @@ impl Placing {
             "tasks have as many replicas as instances were there together, by their identifiers or hosts",
             &self.replicas,
             "set `replicas` under `[task.NAME]` and `[processor.NAME]`",
+        );
+        say(
+            "requests come to the instances of tasks in turn (round robin), by the order in which they came",
+            &self.in_turn,
+            "set `dispatching` under `[task.NAME]`",
         );
         say(
             "tasks share processors, since all of their instances name the same machines",

@@ -16,6 +16,7 @@ mod complete;
 pub mod config;
 mod demand;
 mod deployment;
+mod dispatching;
 mod explained;
 mod fragments;
 mod graph;

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 
 use crate::diagnostic::quantity::{milliseconds, time};
 use crate::lqn::submodel::{Interaction, Moments, SubModel};
-use crate::lqn::{Model, Multiplicity, Task};
+use crate::lqn::{Dispatching, Model, Multiplicity, Task};
 use crate::model::load::{observed_rate, quoted, short, toml_key};
 use crate::model::{Configuration, Host, Load, LoadReason, Origins, ScenarioOrigin, deployment};
 
@@ -58,6 +58,9 @@ pub fn starter(sub: &SubModel, configuration: &Configuration, model: &Model, ori
         let _ = write!(text, "\n[task.{key}]\nprocessor = {}\nthreads = {threads}\n", quoted(processor));
         if task.replicas > 1 {
             let _ = writeln!(text, "replicas = {}    # so many instances were there together", task.replicas);
+            if task.dispatching == Dispatching::RoundRobin {
+                text.push_str("dispatching = \"round-robin\"    # requests came to them in turn\n");
+            }
         }
     }
     text.push_str("\n# Processors. Tasks that share a machine should name the same one.\n");

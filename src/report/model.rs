@@ -1,7 +1,7 @@
 //! Models as text for people.
 
 use crate::diagnostic::quantity::{in_ms, number};
-use crate::lqn::terms::{arc, kind, later_phase, multiplicity, scheduling};
+use crate::lqn::terms::{arc, kind, later_phase, multiplicity, replicas, scheduling};
 use crate::lqn::{Body, Model};
 use crate::model::{EntryOrigin, Origins};
 use crate::report::Look;
@@ -69,7 +69,7 @@ fn tasks(model: &Model) -> Table {
             model.processors[task.processor.index()].name.to_string(),
             scheduling(task.scheduling).to_owned(),
             multiplicity(task.multiplicity),
-            unless_one(task.replicas),
+            replicas(task).unwrap_or_default(),
             if task.priority == 0 { String::new() } else { task.priority.to_string() },
             unless_zero(task.think_time),
         ]);

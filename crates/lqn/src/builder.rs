@@ -10,8 +10,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::findings::{Fault, fault};
 use crate::places::{Places, Position};
 use crate::{
-    Activity, ActivityId, Body, CallKind, Entry, EntryId, Group, GroupId, Model, Multiplicity, Processor, ProcessorId,
-    Scheduling, Task, TaskId, Work, codes,
+    Activity, ActivityId, Body, CallKind, Dispatching, Entry, EntryId, Group, GroupId, Model, Multiplicity, Processor,
+    ProcessorId, Scheduling, Task, TaskId, Work, codes,
 };
 
 /// A caller.
@@ -230,6 +230,7 @@ impl Task {
             scheduling,
             multiplicity: default_multiplicity(scheduling),
             replicas: 1,
+            dispatching: Dispatching::FanOut,
             priority: 0,
             think_time: 0.0,
             queue_length: None,

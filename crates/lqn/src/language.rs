@@ -1,7 +1,7 @@
 //! Which language a text is in.
 
 use crate::findings::Findings;
-use crate::{Body, Model, Places, Work, codes, json, text, xml};
+use crate::{Body, Dispatching, Model, Places, Task, Work, codes, json, text, xml};
 use dyelog_diagnostic::{Diagnostic, Diagnostics};
 
 /// A model with all that is known of the file it was read from.
@@ -94,6 +94,12 @@ impl Language {
         let works = phases.chain(model.activities.iter().map(|activity| &activity.work));
         let unsaid = |work: &&Work| work.think_time > 0.0 && work.think_cv2.is_some_and(|cv2| cv2 != 1.0);
         if self == Self::Json { 0 } else { works.filter(unsaid).count() }
+    }
+
+    /// How many tasks of the model have requests dispatched to their copies in a way that this language cannot say: text and XML have fan-out only.
+    pub fn unsaid_dispatching(self, model: &Model) -> usize {
+        let unsaid = |task: &&Task| task.replicas > 1 && task.dispatching != Dispatching::FanOut;
+        if self == Self::Json { 0 } else { model.tasks.iter().filter(unsaid).count() }
     }
 
     /// The model in this language.

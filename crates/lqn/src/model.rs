@@ -158,6 +158,16 @@ impl Scheduling {
     }
 }
 
+/// How requests come to the copies of a task (policies of task assignment: Harchol-Balter, Performance Modeling and Design of Computer Systems, 2013, §24.1).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Dispatching {
+    /// Each caller calls the copies that its fan-out gives it, whatever other callers do.
+    #[default]
+    FanOut,
+    /// All requests, whoever makes them, go to one copy after the other.
+    RoundRobin,
+}
+
 /// A processor.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Processor {
@@ -203,6 +213,8 @@ pub struct Task {
     pub multiplicity: Multiplicity,
     /// Number of copies with their own queue.
     pub replicas: u32,
+    /// How requests come to the copies. The JSON form has it.
+    pub dispatching: Dispatching,
     /// Priority at its processor; higher goes first.
     pub priority: i32,
     /// Think time of a reference task between cycles, seconds.

@@ -3,7 +3,7 @@
 use dyelog_diagnostic::quantity::number;
 
 use crate::results::Caller;
-use crate::{ActivityId, CallKind, Fork, Join, Model, Multiplicity, Precedence, Scheduling};
+use crate::{ActivityId, CallKind, Dispatching, Fork, Join, Model, Multiplicity, Precedence, Scheduling, Task};
 
 /// How many servers.
 pub fn multiplicity(multiplicity: Multiplicity) -> String {
@@ -11,6 +11,12 @@ pub fn multiplicity(multiplicity: Multiplicity) -> String {
         Multiplicity::Finite(servers) => servers.to_string(),
         Multiplicity::Infinite => "infinite".to_owned(),
     }
+}
+
+/// How many copies of a task, and how requests come to them; `None` where there is one.
+pub fn replicas(task: &Task) -> Option<String> {
+    let turns = if task.dispatching == Dispatching::RoundRobin { ", round robin" } else { "" };
+    (task.replicas > 1).then(|| format!("{}{turns}", task.replicas))
 }
 
 /// An order of service.

@@ -70,11 +70,16 @@ pub enum Heuristic {
     /// customer that thinks for long. *Guard:* `closed_forms::a_message_meets_its_sender_on_their_processor`, family `messages`
     /// of `solve::reference`.
     SenderMeetsMessage,
+    /// *Equation:* of R copies that take requests in turn each has arrivals of c² = 1/R; the residual service is multiplied by the ratio of the waits of GI/M/1 and M/M/1,
+    /// times ((1/R + c²) / (1 + c²)) / ((1/R + 1) / 2) for service of c². *Range:* copies by round robin; their threads and their processors. *Source:* Kleinrock 1975, §6.4;
+    /// Kingman 1961; that requests come to all copies together as Poisson arrivals is ours. *Guard:* unit tests of `arrivals`,
+    /// `closed_forms::copies_that_take_requests_in_turn_queue_less`.
+    RegularArrivals,
 }
 
 impl Heuristic {
     /// All of them.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Interlock,
         Self::ThreadPools,
         Self::ForkChains,
@@ -88,6 +93,7 @@ impl Heuristic {
         Self::FinitePopulationServers,
         Self::OverloadCorrection,
         Self::SenderMeetsMessage,
+        Self::RegularArrivals,
     ];
 }
 

@@ -139,26 +139,29 @@ pub fn layered_from(
     observer: &mut dyn Observer,
 ) -> Result<(Results, WarmStart), Diagnostics> {
     if !replicas::any(model) {
-        return one_by_one(model, options, start, observer);
+        return one_by_one(model, Vec::new(), options, start, observer);
     }
     check::check(model)?;
     if let Some(copies) = replicas::unfold(model) {
-        let (results, end) = one_by_one(&copies.model, options, start, observer)?;
+        let (results, end) = one_by_one(&copies.model, copies.turns(model), options, start, observer)?;
         return Ok((copies.aggregate(model, results), end));
     }
-    let (mut results, end) = one_by_one(model, options, start, observer)?;
+    let (mut results, end) = one_by_one(model, Vec::new(), options, start, observer)?;
     replicas::of_one(model, &mut results);
     Ok((results, end))
 }
 
-/// Solves a model whose replicas are taken as one queue.
+/// Solves a model whose replicas are taken as one queue. By task, `turns` tells how many copies take requests in turn, of which it is one; it is empty where none do.
 fn one_by_one(
     model: &Model,
+    turns: Vec<u32>,
     options: &LayeredOptions,
     start: Option<WarmStart>,
     observer: &mut dyn Observer,
 ) -> Result<(Results, WarmStart), Diagnostics> {
-    let plan = ModelPlan::new(model)?;
+    let plan = ModelPlan::new(model)?.with_turns(turns);
+    // The Markov chain knows no turns.
+    let in_turn = !plan.turns.is_empty();
     let decomposition = Decomposition::new(&plan)?;
     let shape = shape(&decomposition);
     let mut solver = Solver::new(&plan, &decomposition, options.heuristics)?;
@@ -169,12 +172,14 @@ fn one_by_one(
     let larger = |least: &Vec<u32>| sizes.iter().zip(least).all(|(own, least)| own >= least);
     let too_many = known.filter(|least| least.len() == sizes.len() && larger(least));
     if too_many.is_none()
+        && !in_turn
         && let Some(results) = ctmc::solve(&plan, options.states)
     {
         return Ok((sound(results)?, WarmStart { shape, ..WarmStart::default() }));
     }
     if let Err(refusal) = has_layers(model) {
-        let results = ctmc::solve_roughly(&plan, options.states).map_or(Err(refusal), sound)?;
+        let rough = if in_turn { None } else { ctmc::solve_roughly(&plan, options.states) };
+        let results = rough.map_or(Err(refusal), sound)?;
         return Ok((results, WarmStart { shape, ..WarmStart::default() }));
     }
     start = start.filter(|start| !start.row.is_empty());

@@ -33,7 +33,7 @@ pub(super) use reader::scheduling_name;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::diagnostic::Place;
-use crate::lqn::{Multiplicity, Scheduling};
+use crate::lqn::{Dispatching, Multiplicity, Scheduling};
 use crate::model::utilisation::{Busy, Cores};
 
 /// A configuration, all of whose parts may be left out.
@@ -179,6 +179,8 @@ pub struct TaskSettings {
     pub priority: Option<i32>,
     /// Number of copies among which requests are spread evenly.
     pub replicas: Option<u32>,
+    /// How requests come to the copies.
+    pub dispatching: Option<Dispatching>,
     /// The order of service.
     pub scheduling: Option<Scheduling>,
     /// The network latency of the calls that it makes.
@@ -188,7 +190,16 @@ pub struct TaskSettings {
 impl TaskSettings {
     /// Nothing set, by what stands at a place.
     pub(in crate::model) fn at(place: Place) -> Self {
-        Self { place, processor: None, threads: None, priority: None, replicas: None, scheduling: None, network: None }
+        Self {
+            place,
+            processor: None,
+            threads: None,
+            priority: None,
+            replicas: None,
+            dispatching: None,
+            scheduling: None,
+            network: None,
+        }
     }
 }
 

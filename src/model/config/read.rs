@@ -259,10 +259,11 @@ fn task(reader: &mut Reader<'_>, name: &Key<'_>, table: &DeTable<'_>) -> TaskSet
             "threads" => settings.threads = reader.multiplicity(item, "`threads`"),
             "priority" => settings.priority = reader.whole(item, "`priority`"),
             "replicas" => settings.replicas = reader.count(item, "`replicas`"),
+            "dispatching" => settings.dispatching = reader.dispatching(item),
             "scheduling" => settings.scheduling = reader.scheduling(item, "tasks", &TASK_SCHEDULINGS),
             "network" => settings.network = reader.network(item),
             _ => {
-                let known = ["processor", "threads", "priority", "replicas", "scheduling", "network"];
+                let known = ["processor", "threads", "priority", "replicas", "dispatching", "scheduling", "network"];
                 reader.unknown(key, &format!("task `{}`", name.get_ref()), &known);
             }
         }

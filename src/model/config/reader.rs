@@ -7,7 +7,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::diagnostic::{Diagnostic, Place};
-use crate::lqn::{Multiplicity, Scheduling};
+use crate::lqn::{Dispatching, Multiplicity, Scheduling};
 use crate::model::codes;
 use crate::model::config::Network;
 use crate::model::config::expression::{Expression, Source};
@@ -31,6 +31,10 @@ const SCHEDULINGS: [(&str, Scheduling); 9] = [
     ("inf", Scheduling::Delay),
     ("delay", Scheduling::Delay),
 ];
+
+/// Names of how requests come to copies, as in the JSON model language.
+const DISPATCHINGS: [(&str, Dispatching); 2] =
+    [("fan-out", Dispatching::FanOut), ("round-robin", Dispatching::RoundRobin)];
 
 /// The name of an order of service that a processor can have.
 pub fn scheduling_name(scheduling: Scheduling) -> Option<&'static str> {
@@ -211,6 +215,21 @@ impl<'f> Reader<'f> {
             Diagnostic::error(codes::VALUE, self.place(item.span()), format!("unknown order of service `{text}`"))
                 .with_note(format!("known for {what} are {}", list(&names)))
                 .with_similar(&text, names.iter().copied());
+        self.findings.push(finding);
+        None
+    }
+
+    /// How requests come to the copies of a task.
+    pub fn dispatching(&mut self, item: &Item<'_>) -> Option<Dispatching> {
+        let text = self.text(item, "`dispatching`")?;
+        if let Some((_, dispatching)) = DISPATCHINGS.iter().find(|(name, _)| *name == text.to_lowercase()) {
+            return Some(*dispatching);
+        }
+        let names = DISPATCHINGS.map(|(name, _)| name);
+        let finding =
+            Diagnostic::error(codes::VALUE, self.place(item.span()), format!("unknown way of dispatching `{text}`"))
+                .with_note(format!("known are {}", list(&names)))
+                .with_similar(&text, names);
         self.findings.push(finding);
         None
     }

@@ -28,6 +28,7 @@ pub(super) const TASK: &Keys = &[
     ("processor", Kind::Word),
     ("priority", Kind::Whole),
     ("replicas", Kind::Count),
+    ("dispatching", Kind::Word),
     ("scheduling", Kind::Word),
     ("network", Kind::Time),
 ];

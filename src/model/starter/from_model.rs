@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::lqn::{Body, Entry, Model, Multiplicity, Processor, Scheduling, Task};
+use crate::lqn::{Body, Dispatching, Entry, Model, Multiplicity, Processor, Scheduling, Task};
 use crate::model::config::scheduling_name;
 use crate::model::load::{quoted, toml_key};
 
@@ -79,6 +79,9 @@ fn service(text: &mut String, task: &Task, processor: &Processor) {
         let _ = writeln!(text, "priority = {}", task.priority);
     }
     replicas(text, task.replicas);
+    if task.dispatching == Dispatching::RoundRobin {
+        text.push_str("dispatching = \"round-robin\"\n");
+    }
 }
 
 fn host(text: &mut String, processor: &Processor) {

@@ -1,7 +1,7 @@
 //! The model in a picture and in tables.
 
 use crate::diagnostic::quantity::number;
-use crate::lqn::terms::{kind, later_phase, multiplicity, scheduling};
+use crate::lqn::terms::{kind, later_phase, multiplicity, replicas, scheduling};
 use crate::lqn::{Body, Model, Scheduling};
 use crate::report::html::Report;
 use crate::report::html::pictures;
@@ -60,7 +60,7 @@ fn tasks(model: &Model, html: &mut Markup) {
                 if customers { Cell::from("none of weight") } else { Cell::Name(processor.to_string()) },
                 Cell::from(if customers { "customers" } else { scheduling(task.scheduling) }),
                 Cell::Text(multiplicity(task.multiplicity)),
-                unless_one(task.replicas),
+                replicas(task).map_or(Cell::Blank, Cell::Text),
                 if task.priority == 0 { Cell::Blank } else { Cell::Text(task.priority.to_string()) },
                 if task.think_time == 0.0 { Cell::Blank } else { demand(task.think_time) },
             ]

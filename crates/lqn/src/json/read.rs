@@ -3,10 +3,10 @@
 use crate::builder::Builder;
 use crate::findings::{Fault, Findings, fault};
 use crate::json::shape::{self, Document};
-use crate::scheduling::{ROLE_WORDS, WORDS, meaning};
+use crate::scheduling::{DISPATCHING_WORDS, ROLE_WORDS, WORDS, meaning};
 use crate::{
-    ActivityId, Body, Call, CallKind, CallOrder, EntryId, Fork, Forwarding, Group, Histogram, Join, Multiplicity,
-    Precedence, Processor, ProcessorId, Scheduling, SemaphoreRole, Task, TaskId, Work, codes,
+    ActivityId, Body, Call, CallKind, CallOrder, Dispatching, EntryId, Fork, Forwarding, Group, Histogram, Join,
+    Multiplicity, Precedence, Processor, ProcessorId, Scheduling, SemaphoreRole, Task, TaskId, Work, codes,
 };
 
 /// A reader in the middle of a document.
@@ -104,6 +104,10 @@ impl Reader {
             task.multiplicity = self.multiplicity(|| format!("tasks[{index}].multiplicity"), given);
         }
         task.replicas = self.replicas(|| format!("tasks[{index}].replicas"), shape.replicas);
+        if let Some(word) = &shape.dispatching {
+            let read = self.checked(|| format!("tasks[{index}].dispatching"), dispatching(word));
+            task.dispatching = read.unwrap_or_default();
+        }
         task.priority = shape.priority;
         task.think_time = shape.think_time;
         task.queue_length = shape.queue_length;
@@ -305,6 +309,13 @@ fn scheduling(word: &str) -> Result<Scheduling, Fault> {
     meaning(&WORDS, word).ok_or_else(|| {
         let error = fault(codes::SYNTAX, format!("there is no scheduling `{word}`"));
         Box::new(error.with_similar(word, WORDS.iter().map(|&(known, _)| known)))
+    })
+}
+
+fn dispatching(word: &str) -> Result<Dispatching, Fault> {
+    meaning(&DISPATCHING_WORDS, word).ok_or_else(|| {
+        let error = fault(codes::SYNTAX, format!("there is no dispatching `{word}`"));
+        Box::new(error.with_similar(word, DISPATCHING_WORDS.iter().map(|&(known, _)| known)))
     })
 }
 

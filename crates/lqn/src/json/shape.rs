@@ -133,6 +133,8 @@ pub(super) struct Task {
     pub(super) multiplicity: Option<Multiplicity>,
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub(super) replicas: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) dispatching: Option<String>,
     #[serde(default, skip_serializing_if = "is_default_priority")]
     pub(super) priority: i32,
     #[serde(default, skip_serializing_if = "is_zero")]

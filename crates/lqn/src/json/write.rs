@@ -1,10 +1,10 @@
 //! Writes the JSON form.
 
 use crate::json::shape::{self, Document};
-use crate::scheduling::{ROLE_WORDS, WORDS, word};
+use crate::scheduling::{DISPATCHING_WORDS, ROLE_WORDS, WORDS, word};
 use crate::{
-    Activity, ActivityId, Body, CallKind, CallOrder, Entry, EntryId, Fork, Histogram, Join, Model, Multiplicity,
-    Precedence, Scheduling, Task, TaskId, Work,
+    Activity, ActivityId, Body, CallKind, CallOrder, Dispatching, Entry, EntryId, Fork, Histogram, Join, Model,
+    Multiplicity, Precedence, Scheduling, Task, TaskId, Work,
 };
 
 /// The model as JSON of several lines, in canonical form (see [`Model::into_canonical`]).
@@ -99,6 +99,10 @@ impl Shapes<'_> {
             scheduling: scheduling(task.scheduling),
             multiplicity: multiplicity(task.multiplicity, task.scheduling),
             replicas: task.replicas,
+            dispatching: Some(task.dispatching)
+                .filter(|own| *own != Dispatching::FanOut)
+                .and_then(|own| word(&DISPATCHING_WORDS, own))
+                .map(str::to_owned),
             priority: task.priority,
             think_time: task.think_time,
             queue_length: task.queue_length,

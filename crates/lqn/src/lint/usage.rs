@@ -4,7 +4,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::lint::Lint;
 use crate::lint::values::TOLERANCE;
-use crate::{Body, Model, Scheduling, SemaphoreRole, Task, TaskId, Work, codes};
+use crate::{Body, Dispatching, Model, Scheduling, SemaphoreRole, Task, TaskId, Work, codes};
 use dyelog_diagnostic::Severity;
 
 /// Reports what means nothing.
@@ -82,6 +82,10 @@ fn unheeded(lint: &mut Lint<'_>) {
             let message = format!("the task `{}` is no reference task: its think time means nothing", task.name);
             let warning = lint.warning(codes::UNHEEDED, item.clone(), message);
             warning.hints.push("a phase may have a think time of its own".to_owned());
+        }
+        if task.dispatching != Dispatching::FanOut && task.replicas <= 1 {
+            let message = format!("the task `{}` has one copy: how requests are dispatched means nothing", task.name);
+            lint.warning(codes::UNHEEDED, item.clone(), message);
         }
         let processor = &model.processors[task.processor.index()];
         if task.priority != 0 && !by_priority(processor.scheduling) {

@@ -20,7 +20,10 @@ impl Solver<'_> {
             Item::Step { .. } | Item::Call { .. } | Item::Flattened { .. } => false,
         };
         let apart = !decomposition.chains.iter().flat_map(|chain| &chain.items).any(splits);
-        plan.caveats.is_empty() && apart && (queues == 0 || queues == 1 && self.is_one_network())
+        plan.caveats.is_empty()
+            && plan.turns.is_empty()
+            && apart
+            && (queues == 0 || queues == 1 && self.is_one_network())
     }
 
     /// Whether all queues are in one network that says just what the model does.

@@ -63,6 +63,21 @@ pub(crate) fn layers(plan: &ModelPlan, decomposition: &Decomposition, open: &[En
     layers
 }
 
+/// The squared coefficient of variation of the times between arrivals at a station: of Poisson arrivals that R stations take in turn, each has every R-th.
+fn arrivals(plan: &ModelPlan, decomposition: &Decomposition, station: StationId) -> f64 {
+    let of_task = |task: usize| 1.0 / f64::from(plan.turns.get(task).copied().unwrap_or(1).max(1));
+    match decomposition.element(station) {
+        Ok(processor) => {
+            let tenants = plan.model.tasks.iter().zip(0..).filter(|(task, _)| task.processor == processor);
+            tenants
+                .map(|(_, task)| of_task(task))
+                .fold(None, |most: Option<f64>, own| Some(most.unwrap_or(own).max(own)))
+                .unwrap_or(1.0)
+        }
+        Err(task) => of_task(task.index()),
+    }
+}
+
 /// The station of that number.
 pub(crate) fn station(plan: &ModelPlan, decomposition: &Decomposition, station: StationId) -> Station {
     let (scheduling, count) = match decomposition.element(station) {
@@ -78,7 +93,7 @@ pub(crate) fn station(plan: &ModelPlan, decomposition: &Decomposition, station: 
         Scheduling::PreemptivePriority => Discipline::Preemptive,
         _ => Discipline::Fcfs,
     };
-    Station { discipline, servers: count, thread_queueing: 0.0 }
+    Station { discipline, servers: count, thread_queueing: 0.0, arrivals: arrivals(plan, decomposition, station) }
 }
 
 /// Sums over the classes of a visit.

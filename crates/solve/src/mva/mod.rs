@@ -45,6 +45,8 @@ pub(crate) struct Station {
     /// Seconds for which a request waits longer than if the servers went their own ways, as they queue for something
     /// themselves; where there are several, and first come is first served.
     pub thread_queueing: f64,
+    /// Squared coefficient of variation of the times between arrivals, at most 1: that of chance, or less.
+    pub arrivals: f64,
 }
 
 /// How much load a chain brings.
@@ -153,7 +155,7 @@ pub(crate) fn formulas_are_exact(network: &Network, once: bool) -> bool {
         [station] => once && station.discipline == Discipline::Fcfs && station.servers <= 1.0,
         _ => false,
     };
-    exact::product_form(network) || single()
+    network.stations.iter().all(|station| station.arrivals >= 1.0) && (exact::product_form(network) || single())
 }
 
 /// How much work the exact method may take.

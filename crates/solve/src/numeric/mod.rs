@@ -1,6 +1,7 @@
 //! Numerical methods that know nothing of queueing networks' structure: fixed points, Markov chains, distributions.
 
 pub(crate) mod anderson;
+pub(crate) mod arrivals;
 pub(crate) mod birth_death;
 pub(crate) mod by_id;
 pub(crate) mod erlang;

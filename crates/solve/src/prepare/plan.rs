@@ -113,11 +113,18 @@ pub(crate) struct ModelPlan<'a> {
     next_row: usize,
     /// Threads of each task, copies included; infinite where there is no limit.
     pub threads: Vec<f64>,
+    /// By task: how many copies take requests in turn, of which it is one; empty where none do.
+    pub turns: Vec<u32>,
     /// What was taken for something simpler.
     pub caveats: Vec<String>,
 }
 
 impl<'a> ModelPlan<'a> {
+    /// The same with how many copies take requests in turn, by task.
+    pub fn with_turns(self, turns: Vec<u32>) -> Self {
+        Self { turns, ..self }
+    }
+
     /// Checks and prepares a model.
     pub fn new(model: &'a Model) -> Result<Self, Diagnostics> {
         let analysis = analyse(model)?;
@@ -136,6 +143,7 @@ impl<'a> ModelPlan<'a> {
             rows: rows(model),
             next_row: 0,
             threads: model.tasks.iter().map(Task::all_threads).collect(),
+            turns: Vec::new(),
             caveats: caveats::of_model(model, Answer::Analysis),
         };
         plan.add_works();

@@ -5,8 +5,8 @@
 //! them. All copies are alike, so figures are those of one copy; those of a call are means over the copies called.
 
 use dyelog_lqn::model::{
-    Activity, ActivityId, Body, Call, Entry, EntryId, Fork, Forwarding, Join, Model, Precedence, Processor,
-    ProcessorId, Task, TaskId, Work,
+    Activity, ActivityId, Body, Call, Dispatching, Entry, EntryId, Fork, Forwarding, Join, Model, Precedence,
+    Processor, ProcessorId, Task, TaskId, Work,
 };
 use dyelog_lqn::results::{ActivityResult, CallResult, EntryResult, ProcessorResult, Results, TaskResult};
 
@@ -235,6 +235,19 @@ fn name(name: &str, copy: u32) -> std::sync::Arc<str> {
 }
 
 impl Copies {
+    /// By task unfolded: how many copies take requests in turn, of which it is one. Empty where none do. A lock is given back where it was taken.
+    pub fn turns(&self, model: &Model) -> Vec<u32> {
+        let in_turn = |task: &Task| task.dispatching == Dispatching::RoundRobin && !task.scheduling.is_lock();
+        if !model.tasks.iter().any(|task| task.replicas > 1 && in_turn(task)) {
+            return Vec::new();
+        }
+        let of = |task: &Task| {
+            let copies = task.copies();
+            std::iter::repeat_n(if in_turn(task) { copies } else { 1 }, copies as usize)
+        };
+        model.tasks.iter().flat_map(of).collect()
+    }
+
     /// Results of the model from those of its copies.
     pub fn aggregate(&self, model: &Model, all: Results) -> Results {
         let groups = |starts: &[usize], number: usize, count: usize| {

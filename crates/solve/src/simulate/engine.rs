@@ -141,6 +141,8 @@ pub(super) struct Engine<'p, P> {
     first_arrival: usize,
     pub(super) stations: Vec<Running>,
     threads: Vec<Threads>,
+    /// By task: the copy that has the next turn.
+    turns: Vec<u32>,
     pub(super) strands: Pool<Strand>,
     pub(super) visits: Pool<Visit>,
     joins: Vec<u32>,
@@ -183,6 +185,7 @@ impl<'p, P: Probe> Engine<'p, P> {
             first_arrival,
             stations: program.stations.iter().copied().map(Running::new).collect(),
             threads: program.instances.iter().map(|_| Threads::default()).collect(),
+            turns: vec![0; program.tasks.len()],
             strands: Pool::default(),
             visits: Pool::default(),
             joins: Vec::new(),

@@ -89,6 +89,8 @@ pub(super) struct TaskPlan {
     /// Customers of each instance, for a source.
     pub customers: u32,
     pub think: Times,
+    /// Whether requests come to its instances in turn.
+    pub in_turn: bool,
 }
 
 impl TaskPlan {

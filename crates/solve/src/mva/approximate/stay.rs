@@ -3,6 +3,7 @@
 use super::{Deviations, Populations, Problem, State};
 use crate::heuristics::Heuristic;
 use crate::mva::{ChainId, Discipline, StationId, Stay, Visit};
+use crate::numeric::arrivals::regular;
 use crate::numeric::by_id::Id;
 use crate::numeric::erlang::{all_busy, variance_ratio};
 use crate::numeric::two_moment::Distribution;
@@ -104,29 +105,38 @@ impl Problem<'_> {
         totals
     }
 
-    /// How much longer a queue with these visitors is than one with exponential service.
+    /// How much longer a queue with these visitors is than one with exponential service and Poisson arrivals.
     fn ratio(&self, station: StationId, totals: &Totals, closed: f64) -> f64 {
-        if self.network.stations[station].discipline == Discipline::Sharing {
-            return 1.0;
+        let own = &self.network.stations[station];
+        let (own_cv2, ratio) =
+            if own.discipline == Discipline::Sharing { (1.0, 1.0) } else { self.variance(station, totals, closed) };
+        if own.arrivals >= 1.0 || !self.network.heuristics.has(Heuristic::RegularArrivals) {
+            return ratio;
         }
+        let load = (totals.part.load() + totals.open.load()) / own.servers;
+        ratio * regular(own.arrivals, own_cv2, load)
+    }
+
+    /// The squared coefficient of variation of service, and how much longer a queue that is served in the order of arrival is for it.
+    fn variance(&self, station: StationId, totals: &Totals, closed: f64) -> (f64, f64) {
         let (part, open) = (&totals.part, &totals.open);
         let rate = part.rate + open.rate;
         let load = part.busy + part.after + open.busy + open.after;
         let base = 2.0 * (part.residual + part.after_residual + open.residual + open.after_residual);
         if rate <= 0.0 || load <= 0.0 || base <= 0.0 {
-            return 1.0;
+            return (1.0, 1.0);
         }
         let mean = load / rate;
         let cv2 = |second: f64| (second / rate / (mean * mean) - 1.0).max(0.0);
         let (own, exponential) = (cv2(part.second + open.second), cv2(base));
         let unbounded = (1.0 + own) / (1.0 + exponential);
         if part.rate <= 0.0 || !self.network.heuristics.has(Heuristic::FiniteSourceVariance) {
-            return unbounded;
+            return (own, unbounded);
         }
         let servers = self.network.stations[station].servers;
         let think = ((closed - part.waiting - part.busy) / part.rate).max(1e-9 * mean);
         let bounded = variance_ratio(own, exponential, closed - servers + 1.0, mean / servers / think);
-        (part.rate * bounded + open.rate * unbounded) / rate
+        (own, (part.rate * bounded + open.rate * unbounded) / rate)
     }
 
     /// The part of the other visit's customers that one of `chain` finds on arrival.
@@ -278,7 +288,7 @@ impl Problem<'_> {
         let residual = found.residual + found.after_residual + open.residual + open.after_residual;
         if servers <= 1.0 {
             return if station.discipline == Discipline::Sharing {
-                Stay { wait: overtaking, slowdown: (found.waiting + busy + open.longer) / free }
+                Stay { wait: overtaking, slowdown: (found.waiting + totals.ratio * busy + open.longer) / free }
             } else {
                 // A customer that overtakes finds the queue behind its own previous request.
                 let overtaken_queue =
@@ -294,7 +304,7 @@ impl Problem<'_> {
         }
         let all = all_busy(servers, totals.others(self.open[visit.chain]), busy);
         if station.discipline == Discipline::Sharing {
-            Stay { wait: 0.0, slowdown: (found.waiting + all) / free }
+            Stay { wait: 0.0, slowdown: (found.waiting + totals.ratio * all) / free }
         } else {
             let mean = if busy > 0.0 { residual / busy } else { 0.0 };
             // Relative to service times that are exponential and the same for all.

@@ -88,17 +88,12 @@ impl<P: Probe> Engine<'_, P> {
             if let Some(forward) = forwards.iter().find(|forward| at < forward.upto) {
                 let from = *found;
                 let copy = self.program.copy_of(from.instance);
-                let on = self.request(Visit {
-                    entry: forward.entry,
-                    instance: self.program.instance(forward.entry, copy),
-                    figures: forward.figures,
-                    sent: self.now,
-                    next: NONE,
-                    ..from
-                });
+                let (entry, figures) = (forward.entry, forward.figures);
+                let instance = self.instance(entry, copy);
+                let on = self.request(Visit { entry, instance, figures, sent: self.now, next: NONE, ..from });
                 self.visits[visit].client = NONE;
                 self.visits[visit].open = false;
-                self.probe.forward(self.now, strand, on, forward.entry);
+                self.probe.forward(self.now, strand, on, entry);
                 self.deliver(on);
                 return;
             }

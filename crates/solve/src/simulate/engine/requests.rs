@@ -16,7 +16,7 @@ impl<P: Probe> Engine<'_, P> {
             Route::Fan(out) => self.program.copy_of(own) * out + call.copy,
             Route::Any => self.random.below(u32::MAX as usize) as u32,
         };
-        let instance = self.program.instance(call.entry, copy);
+        let instance = self.instance(call.entry, copy);
         let visit = self.request(Visit {
             entry: call.entry,
             instance,
@@ -33,6 +33,18 @@ impl<P: Probe> Engine<'_, P> {
         }
         self.deliver(visit);
         call.synchronous
+    }
+
+    /// The instance that serves a request: that of the copy, or of the one whose turn it is.
+    pub(super) fn instance(&mut self, entry: u32, copy: u32) -> u32 {
+        let task = self.program.entries[entry as usize].task as usize;
+        let plan = &self.program.tasks[task];
+        if !plan.in_turn {
+            return self.program.instance(entry, copy);
+        }
+        let turn = self.turns[task];
+        self.turns[task] = (turn + 1) % plan.instances.count;
+        self.program.instance(entry, turn)
     }
 
     /// A new visit, unless there are too many.

@@ -66,9 +66,10 @@ impl<P: Probe> Engine<'_, P> {
     pub(super) fn arrive(&mut self, number: usize) {
         let (entry, copy) = self.arrivals[number];
         self.next_arrival(number);
+        let instance = self.instance(entry, copy);
         let visit = self.request(Visit {
             entry,
-            instance: self.program.instance(entry, copy),
+            instance,
             client: NONE,
             figures: NONE,
             sent: self.now,
