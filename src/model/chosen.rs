@@ -21,6 +21,8 @@ const ROUND: [f64; 9] = [1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 7.5, 8.0];
 const STRETCH: f64 = 0.05;
 /// The fewest operations in the first of them.
 const ENOUGH: f64 = 10.0;
+/// The part of operations that may fail where times of several parts tell it.
+const FAILED: f64 = 0.05;
 /// The fewest operations of several parts whose times tell it.
 const FEW: u64 = 60;
 /// Their shortest time is at least so long, seconds,
@@ -63,7 +65,7 @@ fn finding(sub: &SubModel, customer: &Customer, jump: Option<f64>) -> Option<Dia
             "scenario `{scenario}` looks like a sample of slow operations, from {} on, and of a part of the others",
             time(from)
         );
-        (message, "from that time on times are more than three times as frequent as just before".to_owned())
+        (message, "from that time on times are more than 2.5 times as frequent as just before".to_owned())
     } else {
         let step = clocks::step(total).unwrap_or(0.0);
         let by_parts = || {
@@ -114,7 +116,8 @@ fn cut(times: &Sketch, failures: u64) -> Option<f64> {
 /// The least time of operations but of failed ones, where times are as frequent right from it on as anywhere. A sum of parts, each of which may be short, begins with few.
 fn edge(times: &Sketch, failures: u64) -> Option<f64> {
     let total: u64 = times.buckets().map(|(_, count)| count).sum();
-    if total < FEW || failures.saturating_mul(2) > total {
+    // Many that fail early are parts of what the others do, and shorter than these.
+    if total < FEW || failures as f64 > FAILED * total as f64 {
         return None;
     }
     let least = times.quantile((failures as f64 + 0.5) / total as f64)? * (1.0 - SKETCH_ERROR);
@@ -161,6 +164,15 @@ mod tests {
         );
         assert_eq!(cut(&of(exponential(0.2).map(|time| 0.1 + (time - 0.3).max(0.0))), 0), None);
     }
+    /// Operations that fail early are shorter than all others, whose least time is no edge of a sampler.
+    #[test]
+    fn many_early_failures_make_no_edge() {
+        let all = || {
+            exponential(0.02).map(|time| 0.006 + time).chain((0..800).map(|number| 0.002 + f64::from(number) * 1e-6))
+        };
+        assert_eq!(edge(&of(all()), 800), None);
+    }
+
     /// A sum of three times has no edge where it begins, and one anywhere that it is cut off.
     #[test]
     fn an_edge_is_where_many_begin() {

@@ -126,6 +126,8 @@ pub const CALIBRATION_DOUBT: Code = Code("M071");
 pub const BACKLOG: Code = Code("M072");
 /// Invocations of an entry last and are taken to wait.
 pub const LASTING: Code = Code("M073");
+/// Machines that are taken as copies of one do not have as much work as each other.
+pub const UNEVEN_COPIES: Code = Code("M074");
 /// A path of a parameter cannot be read.
 pub const PATH: Code = Code("M040");
 /// There is no such parameter.

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::diagnostic::names::Name;
 use crate::diagnostic::{Diagnostic, Place, Severity};
 use crate::lqn::deployment::{Replica, Seen};
-use crate::lqn::submodel::{Interaction, SubModel};
+use crate::lqn::submodel::{EntryTotal, Interaction, SubModel};
 use crate::lqn::{Dispatching, Multiplicity};
 use crate::model::config::{Configuration, ProcessorSettings, TaskSettings};
 use crate::model::demand::is_measured;
@@ -19,6 +19,12 @@ const FEWEST_EACH: u64 = 10;
 
 /// An instance that does less than this part of what the busiest one does in as much time is none that requests are spread over.
 const STRAY: f64 = 0.02;
+
+/// Copies are unlike where one has so many times the mean work,
+const UNEVEN: f64 = 1.15;
+
+/// by so many standard errors: of many machines one has more than the others by chance.
+const CLEAR: f64 = 5.0;
 
 /// How many of a kind are named.
 const SHOWN: usize = 8;
@@ -33,6 +39,10 @@ struct Instances<'s> {
     /// Whether identifiers are of something else.
     are_requests: bool,
     machines: BTreeSet<&'s str>,
+    /// Whether several of those that were there together were on one machine.
+    share_machines: bool,
+    /// By machine, how many invocations were there; nothing where some instances name none, or came and went.
+    spread: BTreeMap<&'s str, u64>,
     /// Of an instance, in thousandths; 0 where not told.
     cores: u32,
 }
@@ -89,6 +99,27 @@ pub fn placed(sub: &SubModel, configuration: &Configuration) -> (Configuration, 
             placing.replicate(task, own);
         }
     }
+    let works = |task: &str| -> f64 {
+        let own =
+            |entry: &&EntryTotal| entry.interaction != Interaction::Customer && sub.names.text(entry.task) == task;
+        sub.entries().iter().filter(own).map(EntryTotal::own_time).sum()
+    };
+    let alone = tasks.iter().filter(|(task, own)| own.together > 1 && !shared.contains(*task) && is_free(task));
+    let alone = alone.map(|(task, _)| ((*task).to_owned(), vec![*task]));
+    let sharing = on.iter().filter(|(machines, tasks)| machines.len() > 1 && shared.contains(tasks[0]));
+    let sharing = sharing.map(|(machines, tasks)| (processor_of(machines), tasks.clone()));
+    for (processor, tenants) in alone.chain(sharing) {
+        let mut loads: BTreeMap<&str, (u64, f64)> = BTreeMap::new();
+        for task in tenants {
+            let spread = &tasks[task].spread;
+            let each = works(task) / spread.values().sum::<u64>().max(1) as f64;
+            for (machine, invocations) in spread {
+                let load = loads.entry(machine).or_default();
+                *load = (load.0 + invocations, load.1 + *invocations as f64 * each);
+            }
+        }
+        placing.uneven.extend(uneven(&processor, &loads));
+    }
     for (processor, (cores, metric)) in &configuration.cores {
         placing.bound(processor, *cores, metric, configuration);
     }
@@ -100,6 +131,7 @@ struct Placing {
     placed: Configuration,
     replicas: Vec<String>,
     in_turn: Vec<String>,
+    uneven: Vec<String>,
     sharing: Vec<String>,
     cores: Vec<String>,
     counted: Vec<String>,
@@ -127,14 +159,17 @@ impl Placing {
         if own.together > 1 {
             self.placed.tasks.entry(task.to_owned()).or_insert_with(|| TaskSettings::at(Place::Nowhere)).replicas =
                 Some(own.together);
-            let times = if own.seen > own.together as usize {
-                format!(" at a time, of {} that came and went", own.seen)
+            let times = if own.share_machines {
+                format!(" machines, of {} instances", own.seen)
+            } else if own.seen > own.together as usize {
+                format!(" instances at a time, of {} that came and went", own.seen)
             } else {
-                String::new()
+                " instances".to_owned()
             };
-            self.replicas.push(format!("`{task}`: {} instances{times}", own.together));
+            self.replicas.push(format!("`{task}`: {}{times}", own.together));
         }
-        let cores = Some(own.cores).filter(|cores| *cores > 0);
+        // Cores are told of an instance.
+        let cores = Some(own.cores).filter(|cores| *cores > 0 && !own.share_machines);
         if own.together > 1 || cores.is_some() {
             self.processor(task, own.together, cores);
         }
@@ -230,8 +265,33 @@ impl Placing {
             &self.unclear,
             "set `replicas` under `[task.NAME]` and `[processor.NAME]`",
         );
+        if !self.uneven.is_empty() {
+            let message = "machines that the model takes as copies of one do not have as much work as each other";
+            let mut warning = Diagnostic::warning(codes::UNEVEN_COPIES, Place::Nowhere, message);
+            for line in self.uneven.iter().take(SHOWN) {
+                warning = warning.with_note(line.clone());
+            }
+            notes.push(warning.with_hint(
+                "read utilisation and headroom of the busiest machine from these factors; `processor` under `[task.NAME]` separates services",
+            ));
+        }
         (self.placed, notes)
     }
+}
+
+/// Says how much more work than on average the busiest of the machines of a processor has, where that is much; each has so many invocations that come to so much work.
+fn uneven(processor: &str, loads: &BTreeMap<&str, (u64, f64)>) -> Option<String> {
+    let mean = loads.values().map(|(_, work)| work).sum::<f64>() / loads.len().max(1) as f64;
+    let (machine, (invocations, most)) = loads.iter().max_by(|left, right| left.1.1.total_cmp(&right.1.1))?;
+    let factor = most / mean;
+    let is_clear = (factor - 1.0) * (*invocations as f64).sqrt() > CLEAR;
+    (mean > 0.0 && factor > UNEVEN && is_clear).then(|| {
+        format!(
+            "`{processor}`: `{machine}` has {factor:.2} times the mean work of its {} machines: it is {factor:.2} times as busy as the model has it, and saturates at {:.2} of the load",
+            loads.len(),
+            1.0 / factor
+        )
+    })
 }
 
 /// By task.
@@ -249,10 +309,22 @@ fn instances(sub: &SubModel) -> BTreeMap<&str, Instances<'_>> {
         let machine = |(replica, _): &(&Replica, &Seen)| sub.names.text(replica.machine);
         let machines: BTreeSet<&str> = own.iter().map(machine).filter(|name| !name.is_empty()).collect();
         let are_requests = own.len() > 1 && invocations < FEWEST_EACH * own.len() as u64;
+        let together = if are_requests { 1 } else { together(&own) };
+        let mut spread: BTreeMap<&str, u64> = BTreeMap::new();
+        for (replica, seen) in own.iter().filter(|(replica, _)| replica.machine.is_some()) {
+            *spread.entry(sub.names.text(replica.machine)).or_default() += seen.invocations;
+        }
+        let are_placed = own.iter().all(|(replica, _)| replica.machine.is_some());
+        if are_requests || !are_placed || own.len() > together as usize {
+            spread.clear();
+        }
+        let share_machines = !spread.is_empty() && spread.len() < together as usize;
         let instances = Instances {
-            together: if are_requests { 1 } else { together(&own) },
+            together: if share_machines { spread.len() as u32 } else { together },
             seen: own.len(),
             are_requests,
+            share_machines,
+            spread,
             machines: if are_requests { BTreeSet::new() } else { machines },
             cores: told_alike(own.iter().map(|(_, seen)| seen.cores)).unwrap_or(0),
         };
@@ -293,9 +365,7 @@ fn told_alike(mut cores: impl Iterator<Item = u32>) -> Option<u32> {
 
 /// Whether processor time of the task was measured.
 fn measured(sub: &SubModel, task: &str) -> bool {
-    let own = |entry: &&crate::lqn::submodel::EntryTotal| {
-        entry.interaction != Interaction::Customer && sub.names.text(entry.task) == task
-    };
+    let own = |entry: &&EntryTotal| entry.interaction != Interaction::Customer && sub.names.text(entry.task) == task;
     sub.entries().iter().filter(own).any(is_measured)
 }
 

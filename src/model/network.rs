@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use crate::diagnostic::quantity::milliseconds;
 use crate::diagnostic::{Diagnostic, Place, Severity};
 use crate::lqn::submodel::{EntryIndex, EntryTotal, Interaction, Moments, RequestKind, WorkTotal};
-use crate::model::codes;
 use crate::model::config::{Configuration, Network};
 use crate::model::origins::TaskOrigin;
 use crate::model::parts::Parts;
 use crate::model::servers::is_recorded;
+use crate::model::{clocks, codes};
 
 impl Network {
     /// The network latency of calls that a task makes, or the customer of a scenario. A time for all calls is not for
@@ -66,7 +66,7 @@ pub fn findings(parts: &Parts<'_>, configuration: &Configuration) -> Vec<Diagnos
     for own in customers.map(|work| &work.network).chain(seen.values()) {
         all.merge(own);
     }
-    match (general, all.mean()) {
+    match (general, latency(parts, &all)) {
         (None, Some(mean)) => {
             let message = format!("network latency per call: {} (measured)", milliseconds(mean));
             let note = Diagnostic::new(Severity::Note, codes::NETWORK_KEPT, Place::Nowhere, message).with_note(
@@ -88,6 +88,17 @@ pub fn findings(parts: &Parts<'_>, configuration: &Configuration) -> Vec<Diagnos
         _ => {}
     }
     findings
+}
+
+/// Network latency per call, seconds, of the calls that have some. By clocks that count milliseconds or more, calls without any are cut off like the others are rounded up,
+/// so that all calls count of which both halves were recorded.
+fn latency(parts: &Parts<'_>, seen: &Moments) -> Option<f64> {
+    let mean = seen.mean()?;
+    if parts.customers.iter().all(|customer| clocks::step(&customer.scenario_total).is_none()) {
+        return Some(mean);
+    }
+    let calls: u64 = parts.entries.iter().flat_map(|index| parts.sub.entry(*index).work.values()).map(waited).sum();
+    Some(seen.sum.as_f64() / calls.max(seen.count) as f64)
 }
 
 /// Calls to a task take so many times as long on the way as those to others before that is worth a word, and so much longer, seconds.

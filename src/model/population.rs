@@ -29,6 +29,9 @@ const ENOUGH: f64 = 10.0;
 /// All N have 95 % of the confidence whose logarithm of the likelihood ratio is not further below the greatest.
 const FITS: f64 = 1.92;
 
+/// Begins vary by less than this part of the time between them where a clock makes them.
+const REGULAR: f64 = 0.1;
+
 /// More customers arrive as if from outside.
 const MOST: u32 = 512;
 
@@ -65,6 +68,8 @@ pub struct Customers {
 /// The customers behind scenarios, each with the rate at which it was seen to begin where nothing else tells its load. A scenario has its own, or all have common ones where that is
 /// likelier; `None` of one that arrives from outside.
 pub fn customers(scenarios: &[(&ScenarioTotal, Option<f64>)]) -> Vec<Option<Customers>> {
+    let scenarios: Vec<(&ScenarioTotal, Option<f64>)> =
+        scenarios.iter().map(|(total, rate)| (*total, rate.filter(|_| !is_timed(&total.stays)))).collect();
     let told: Vec<(&ScenarioTotal, f64)> =
         scenarios.iter().filter_map(|(total, rate)| Some((*total, (*rate)?))).collect();
     let each: Vec<Option<Population>> = told.iter().map(|(total, _)| fitted(&[total])).collect();
@@ -79,6 +84,21 @@ pub fn customers(scenarios: &[(&ScenarioTotal, Option<f64>)]) -> Vec<Option<Cust
         Some(Customers { load, population, scenarios: if common.is_some() { told.len() } else { 1 } })
     });
     scenarios.iter().map(|(_, rate)| rate.and_then(|_| found.next().flatten())).collect()
+}
+
+/// Whether operations begin by a clock: at regular times, however long the one before took. Customers begin later after a long one.
+fn is_timed(stays: &Stays) -> bool {
+    let stretches = stays.stretches(stays.complete_before());
+    let pairs = || stretches.iter().flat_map(|stretch| stretch.windows(2));
+    let interval = |pair: &[Stay]| pair[1].start.abs_diff(pair[0].start) as f64;
+    let moments = |of: &dyn Fn(&[Stay]) -> f64| {
+        let (count, sum) = pairs().fold((0.0, 0.0), |(count, sum), pair| (count + 1.0, sum + of(pair)));
+        let mean = sum / count;
+        (count, mean, pairs().map(|pair| (of(pair) - mean).powi(2)).sum::<f64>() / count)
+    };
+    let (count, mean, variance) = moments(&interval);
+    let (_, _, of_pauses) = moments(&|pair| interval(pair) - pair[0].length as f64);
+    count >= ENOUGH && variance.sqrt() < REGULAR * mean && variance < of_pauses
 }
 
 /// How many of common customers are at each scenario on average, by Little's law: those who wait for it, and those who think before it. Each has no fewer than
@@ -404,6 +424,23 @@ mod tests {
                 add(&mut total, start, wait);
             }
             assert_eq!(customers(&[(&total, Some(50.0))]), [None], "{of}");
+        }
+    }
+
+    /// A job or a probe that a timer begins, by a clock that counts milliseconds; and one user who waits before the next request.
+    #[test]
+    fn timers_are_no_customers() {
+        for (seed, every, wait) in [(1, 1_000_000_000_i64, 0.005), (2, 5_000_000_000, 0.7)] {
+            let (mut draw, mut timed, mut waiting) = (Draw(seed), ScenarioTotal::default(), ScenarioTotal::default());
+            let mut start = 0;
+            for number in 0..200_i64 {
+                let whole = draw.time(wait) / 1_000_000 * 1_000_000;
+                add(&mut timed, number * every, whole);
+                add(&mut waiting, start, whole);
+                start += whole + every;
+            }
+            assert_eq!(found(&[timed]), [None]);
+            assert!(found(&[waiting])[0].is_some(), "a user makes it");
         }
     }
 

@@ -121,7 +121,8 @@ pub fn outlook(model: &Model, results: &Results, origins: Option<&Origins>, thre
                 let mean = response_of.of(model, simulated, origins)?;
                 let width = response_of.half_width(model, simulated, origins).unwrap_or(f64::INFINITY);
                 let far = (mean - response).abs();
-                (far > FAR * mean && far > width).then_some(mean)
+                // An interval of few replications is known roughly.
+                (far > FAR * mean && far > 2.0 * width).then_some(mean)
             });
         let [p50, p95, p99] = if is_rare { [None; 3] } else { PARTS.map(quantile) };
         let observed = traced.filter(|traced| traced.reason == LoadReason::Observed);

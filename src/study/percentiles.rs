@@ -11,7 +11,7 @@ use crate::study::unlike::compared;
 /// How far a predicted percentile may lie from the traced one, as a part of it, before it is worth a word.
 const TOLERANCE: f64 = 0.25;
 
-/// Names the scenarios whose predicted p95, at the load that was traced, lies far from the traced one and outside of its 95 % interval. Means may agree all
+/// Names the scenarios whose predicted p95, at the load that was traced, lies far from the traced one and outside of its 95 % interval, or whose median does. Means may agree all
 /// the same: they are fitted to the trace, and distributions to means and variances.
 pub fn percentiles_unlike_traced(
     model: &Model,
@@ -26,12 +26,16 @@ pub fn percentiles_unlike_traced(
 }
 
 fn unlike(load: &LoadOutlook) -> Option<Diagnostic> {
-    let (predicted, traced) = (load.quantiles.p95?, load.traced_quantiles.p95?);
-    let (low, high) = load.traced_quantiles.p95_interval?;
-    if traced <= 0.0 || (low..=high).contains(&predicted) || (predicted / traced - 1.0).abs() <= TOLERANCE {
-        return None;
-    }
-    let message = compared(&load.name, "p95", predicted, traced);
+    let (own, traced) = (&load.quantiles, &load.traced_quantiles);
+    let (low, high) = traced.p95_interval?;
+    let is_far = |predicted: f64, traced: f64| traced > 0.0 && (predicted / traced - 1.0).abs() > TOLERANCE;
+    let high_part = own.p95.zip(traced.p95);
+    let high_part =
+        high_part.filter(|(predicted, traced)| is_far(*predicted, *traced) && !(low..=high).contains(predicted));
+    let median = own.p50.zip(traced.p50).filter(|(predicted, traced)| is_far(*predicted, *traced));
+    let (quantile, (predicted, traced)) =
+        high_part.map(|both| ("p95", both)).or_else(|| median.map(|both| ("p50", both)))?;
+    let message = compared(&load.name, quantile, predicted, traced);
     Some(
         Diagnostic::warning(codes::UNLIKE_PERCENTILES, Place::Nowhere, message)
             .with_note(

@@ -115,7 +115,9 @@ impl Causes<'_> {
         }
         let loads = self.outlook.into_iter().flat_map(|outlook| &outlook.loads);
         let simulated = loads.filter(|load| *load.name == *origin.name).find_map(|load| load.simulated_response);
-        if let Some(simulated) = simulated.filter(|other| (other - traced).abs() <= traced * tolerance) {
+        // A simulation that is twice as near leaves less than half of it to explain.
+        let near = (traced * tolerance).max((predicted - traced).abs() / 2.0);
+        if let Some(simulated) = simulated.filter(|other| (other - traced).abs() <= near) {
             let why =
                 format!("the solver's approximation is why: a simulation of the same model takes {}", time(simulated));
             return Some(finding.with_note(why).with_hint("`--solver simulate` solves by simulation"));

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use dyelog::lqn::{Model, Multiplicity, saved};
+use dyelog::lqn::{Dispatching, Model, Multiplicity, saved};
 use dyelog::model::{Configuration, complete};
 use dyelog::solve::{LayeredOptions, layered};
 use dyelog::study::ScenarioResult;
@@ -252,5 +252,68 @@ fn processor_time_of_some_processes_is_left_out() {
     let (busy, [cart, web], _) = solve(&folder.file("both.jsonl", &(metric("cart", 4) + &metric("web", 2))));
     for (found, truth) in [(busy, 0.6), (cart, 0.4), (web, 0.2)] {
         assert!((found / truth - 1.0).abs() < 0.05, "{found} for {truth}");
+    }
+}
+
+/// Requests that come at a rate to instances of single servers, first come first served, each to that instance, on that machine.
+fn dispatched(rate: f64, count: u64, whom: impl Fn(u64, u64) -> u64, machine: impl Fn(u64) -> String) -> String {
+    let (mut text, mut state, mut now) = (String::new(), 7_u64, 0.0);
+    let mut draw = move || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        ((state >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
+    };
+    let mut free = std::collections::BTreeMap::<u64, f64>::new();
+    for number in 0..count {
+        now -= draw().ln() / rate;
+        let own = whom(number, (draw() * 1e9) as u64);
+        let begin = free.get(&own).copied().unwrap_or(0.0).max(now);
+        let end = begin - draw().ln() * DEMAND;
+        free.insert(own, end);
+        let (instance, host) = (format!("web-{own}"), machine(own));
+        let resource = [("service.instance.id", &*instance), ("host.name", &*host)];
+        let id = (u128::from(number) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
+        span(&mut text, id, "web", &resource, (now, end));
+    }
+    text
+}
+
+#[test]
+fn requests_in_turn_are_told_from_requests_by_chance() {
+    let rate = 3.0 * 0.7 / DEMAND;
+    for (in_turn, text) in [
+        (true, dispatched(rate, 6000, |number, _| number % 3, |own| format!("node-{own}"))),
+        (false, dispatched(rate, 6000, |_, chance| chance % 3, |own| format!("node-{own}"))),
+    ] {
+        let (model, origins) = completed(&text, "");
+        assert_eq!(processors(&model), [("web".to_owned(), Multiplicity::Finite(1), 3)]);
+        let dispatching = if in_turn { Dispatching::RoundRobin } else { Dispatching::FanOut };
+        let task = model.tasks.iter().find(|task| &*task.name == "web").expect("it is there");
+        assert_eq!(task.dispatching, dispatching);
+        let off = miss(&model, &origins);
+        assert!(off < 0.1, "{in_turn}: off by {off}");
+        // A configuration goes before.
+        let (given, _) = completed(&text, "[task.web]\ndispatching = \"fan-out\"\n");
+        assert!(given.tasks.iter().all(|task| task.dispatching == Dispatching::FanOut));
+    }
+}
+
+/// Three of four instances are on one machine.
+#[test]
+fn machines_with_unequal_work_are_named() {
+    let machine = |even: bool| move |own: u64| format!("node-{}", if even { own % 2 } else { own.min(1) });
+    for even in [true, false] {
+        let text = dispatched(4.0 * 0.5 / DEMAND, 8000, |_, chance| chance % 4, machine(even));
+        let (configuration, _) = Configuration::parse(&"t.toml".into(), "").expect("it is sound");
+        let (model, findings, _) =
+            complete(&reduced("t.jsonl", text.as_bytes()), &configuration).expect("there are requests");
+        assert_eq!(processors(&model)[0].2, 2, "instances on one machine are one copy");
+        let told: Vec<_> = findings.into_iter().filter(|found| found.code.0 == "M074").collect();
+        assert_eq!(told.is_empty(), even, "{told:?}");
+        if let [own] = &told[..] {
+            assert!(
+                ["1.4", "1.5"].iter().any(|factor| own.notes[0].contains(&format!("`node-1` has {factor}"))),
+                "{own:?}"
+            );
+        }
     }
 }

@@ -11,11 +11,13 @@ const STRETCH: f64 = 0.05;
 /// Times just before it are left out, since they are kept in steps.
 const MARGIN: f64 = 0.02;
 /// After it times are more than so many times as frequent as before,
-const TIMES: f64 = 3.0;
+const TIMES: f64 = 2.5;
 /// by so many standard errors.
 const CLEAR: f64 = 3.0;
 /// The fewest times in the first stretch after it, before it all together, and in the stretches before it: without these it is where times begin.
 const FEWEST: (f64, f64, f64) = (10.0, 10.0, 3.0);
+/// Policies keep operations from no shorter time on, seconds. One scenario by itself may have shorter ones: times of two kinds of operations jump where the longer ones begin.
+const SHORTEST_POLICY: f64 = 0.01;
 /// Such times of several scenarios are one if they differ by less, as a part.
 const ALIKE: f64 = 0.025;
 
@@ -46,7 +48,8 @@ pub(super) fn made_by_sampler(jumps: &[Option<f64>], round: impl Fn(f64) -> Opti
         let at = (*jump)?;
         let others = jumps.iter().enumerate().filter(|(other, _)| *other != number);
         let is_common = others.filter_map(|(_, other)| *other).any(|other| near(at, other));
-        round(at).filter(|round| near(at, *round)).or(is_common.then_some(at))
+        let is_policy = |round: &f64| *round >= SHORTEST_POLICY && near(at, *round);
+        round(at).filter(is_policy).or(is_common.then_some(at))
     };
     jumps.iter().enumerate().map(of).collect()
 }

@@ -18,8 +18,9 @@ mod waits;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::diagnostic::{Diagnostic, Place, Severity};
-use crate::lqn::submodel::{EntryIndex, EntryTotal, Interaction, SubModel};
-use crate::lqn::{Multiplicity, Scheduling, Work};
+use crate::lqn::deployment::Replica;
+use crate::lqn::submodel::{EntryIndex, EntryTotal, Interaction, ScenarioTotal, SubModel};
+use crate::lqn::{Dispatching, Multiplicity, Scheduling, Work};
 use crate::model::config::Configuration;
 use crate::model::demand::is_measured;
 use crate::model::parts::Parts;
@@ -30,7 +31,7 @@ use crate::model::servers::occupancy::{Imputed, Occupancy};
 use crate::model::servers::sampled::{Share, offered, waiting};
 use crate::model::utilisation::Busy;
 use crate::model::variability::rounded;
-use crate::model::{codes, load};
+use crate::model::{codes, load, population};
 use crate::names::Name;
 
 /// The fewest stays from which servers are found.
@@ -50,6 +51,15 @@ const AGREES: f64 = 0.1;
 
 /// Of so many standard errors more make no difference.
 const MOST_ERRORS: f64 = 20.0;
+
+/// Arrivals that are more regular than by chance, or balanced among copies, queue for less by this part (a standard deviation; ours).
+const QUEUES_AS: f64 = 0.25;
+
+/// By how much chance moves the logarithm of a mean queue at most.
+const MOST_CHANCE: f64 = 0.7;
+
+/// Servers that are busier than this are as good as always busy.
+const FULL: f64 = 0.995;
 
 /// The most servers that are tried.
 const MOST_SERVERS: usize = 4096;
@@ -136,6 +146,8 @@ impl Traced {
         let Some(observed) = Observed::of(parts) else { return traced };
         traced.hosts = busy::hosts(parts, configuration, &observed);
         let candidates = lasting::candidates(parts, observed.seconds);
+        // A pool holds requests back, whoever sends them.
+        let is_open = traced.pools.is_empty() && are_open(parts, &observed);
         for (name, mut entries) in hosts_of(parts, configuration) {
             let given = given(configuration, &name);
             traced.leave_out_lasting(parts, configuration, (&name, &mut entries), &candidates, (&observed, lost));
@@ -155,7 +167,8 @@ impl Traced {
             let discipline = Discipline::given(scheduling_given(configuration, &name));
             let is_recorded = waits::is_recorded(parts, &entries);
             let early = early(parts, &entries, lost);
-            let known = Known { servers: given, discipline, busy, is_recorded, early };
+            let arrivals = is_open.then(|| arrivals(parts, configuration, &entries, occupancy.stations));
+            let known = Known { servers: given, discipline, busy, is_recorded, early, arrivals };
             let fit = fitted(&occupancy, probability, seen, known);
             let there = seen / probability;
             if fit.is_delay {
@@ -228,6 +241,7 @@ impl Traced {
                 busy: configuration.measured.get(name).copied(),
                 is_recorded: waits::is_recorded(parts, entries),
                 early: early(parts, entries, lost),
+                arrivals: None,
             };
             (occupancy.stays() >= ENOUGH).then(|| fitted(&occupancy, observed.probability, seen, known).unlikelihood)
         };
@@ -434,15 +448,16 @@ fn copies(
 ) -> BTreeMap<u32, usize> {
     let replicas = configuration.processors.get(processor).and_then(|settings| settings.replicas).unwrap_or(1);
     let tasks: BTreeSet<Name> = entries.iter().map(|index| parts.sub.entry(*index).task).collect();
-    let mut sites: BTreeMap<Name, Vec<u32>> = BTreeMap::new();
-    for (replica, site) in parts.sub.deployment.sites().filter(|(replica, _)| tasks.contains(&replica.task)) {
-        // Instances of several tasks are at one copy where they are on one machine.
-        let copy = if tasks.len() > 1 { replica.machine } else { replica.instance };
-        sites.entry(copy).or_default().push(site);
-    }
-    if replicas <= 1 || sites.len() != replicas as usize {
-        return BTreeMap::new();
-    }
+    let by = |copy: fn(&Replica) -> Name| {
+        let mut sites: BTreeMap<Name, Vec<u32>> = BTreeMap::new();
+        for (replica, site) in parts.sub.deployment.sites().filter(|(replica, _)| tasks.contains(&replica.task)) {
+            sites.entry(copy(replica)).or_default().push(site);
+        }
+        (replicas > 1 && sites.len() == replicas as usize).then_some(sites)
+    };
+    // Instances are at one copy where they are on one machine.
+    let instances = if tasks.len() > 1 { None } else { by(|replica| replica.instance) };
+    let Some(sites) = instances.or_else(|| by(|replica| replica.machine)) else { return BTreeMap::new() };
     sites.into_values().enumerate().flat_map(|(copy, sites)| sites.into_iter().map(move |site| (site, copy))).collect()
 }
 
@@ -571,6 +586,8 @@ struct Evidence {
     in_order: f64,
     /// How far stays were not longer for others, which would have slowed them, in standard errors.
     unslowed: f64,
+    /// How far open arrivals would be there longer than they were, in standard errors.
+    too_long: f64,
 }
 
 impl Evidence {
@@ -601,7 +618,25 @@ impl Evidence {
         let tolerated = (imputed.dependence / tolerance).abs().max(uneven);
         // What was sampled shows too little of whom a stay met.
         let unslowed = if is_whole { imputed.unslowed.min(MOST_ERRORS) } else { 0.0 };
-        Self { imputed, discipline, dependence, tolerated, off, early, in_order, unslowed }
+        Self { imputed, discipline, dependence, tolerated, off, early, in_order, unslowed, too_long: 0.0 }
+    }
+
+    /// The same where arrivals are open: so many servers, as busy as was imputed, make them queue. What was seen may be longer, for bursts and delays, but not shorter.
+    fn of_open(self, occupancy: &Occupancy, servers: u32, seen: f64, arrivals: f64) -> Self {
+        let (stations, stays) = (occupancy.stations as f64, occupancy.stays() as f64);
+        let servers = f64::from(servers);
+        let seen = seen / stations;
+        let busy = seen * self.imputed.all;
+        let used = (busy / servers).min(FULL);
+        let queue =
+            waiting(servers, used * servers) * self.imputed.regular(self.discipline) * f64::midpoint(arrivals, 1.0);
+        // A queue that grows without end has come so far on the mean (Brownian motion with reflection, mean over time).
+        let queue = queue.min(0.75 * (stays / stations).sqrt());
+        // The mean number there over time, of M/M/1 (Daley, Journal of Applied Probability 5, 1968).
+        let chance = (2.0 * (1.0 + used) / stays).sqrt() / (1.0 - used);
+        let error = QUEUES_AS.hypot(chance.min(MOST_CHANCE));
+        let longer = ((busy + queue) / seen.max(f64::MIN_POSITIVE)).ln();
+        Self { too_long: (longer / error).clamp(0.0, MOST_ERRORS), ..self }
     }
 
     fn fits(&self) -> bool {
@@ -610,13 +645,13 @@ impl Evidence {
 
     /// Whether it is off by no more than so many standard errors.
     fn fits_within(&self, errors: f64) -> bool {
-        let off = [self.tolerated, self.off.abs(), self.early, self.in_order, self.unslowed];
+        let off = [self.tolerated, self.off.abs(), self.early, self.in_order, self.unslowed, self.too_long];
         off.into_iter().all(|off| off <= errors)
     }
 
     /// The squared standard errors of what is seen of the order.
     fn of_order(&self) -> f64 {
-        self.early.powi(2) + self.in_order.powi(2) + self.unslowed.powi(2)
+        self.early.powi(2) + self.in_order.powi(2) + self.unslowed.powi(2) + self.too_long.powi(2)
     }
 
     /// Minus the logarithm of its likelihood.
@@ -671,6 +706,8 @@ struct Known {
     is_recorded: bool,
     /// The part of stays that may end before they had their turn.
     early: f64,
+    /// The squared coefficient of variation of the times between arrivals at a copy, where arrivals are open.
+    arrivals: Option<f64>,
 }
 
 impl Known {
@@ -678,6 +715,26 @@ impl Known {
     fn is_nothing(&self) -> bool {
         self.servers.is_none() && self.discipline.is_none() && self.busy.is_none()
     }
+}
+
+/// Whether operations of all scenarios begin whatever is under way.
+fn are_open(parts: &Parts<'_>, observed: &Observed) -> bool {
+    let rate = |total: &ScenarioTotal| total.operations as f64 / observed.seconds;
+    let scenarios: Vec<(&ScenarioTotal, Option<f64>)> = parts
+        .customers
+        .iter()
+        .map(|customer| (&customer.scenario_total, Some(rate(&customer.scenario_total))))
+        .collect();
+    population::customers(&scenarios).iter().all(Option::is_none)
+}
+
+/// The squared coefficient of variation of the times between arrivals at a copy of a host: copies that take requests in turn have every so-manieth.
+fn arrivals(parts: &Parts<'_>, configuration: &Configuration, entries: &[EntryIndex], copies: usize) -> f64 {
+    let in_turn = |index: &EntryIndex| {
+        let settings = configuration.tasks.get(parts.sub.names.text(parts.sub.entry(*index).task));
+        settings.and_then(|settings| settings.dispatching) == Some(Dispatching::RoundRobin)
+    };
+    if entries.iter().all(in_turn) { 1.0 / copies.max(1) as f64 } else { 1.0 }
 }
 
 /// The part of stays of a host that may end before they had their turn, where this part of spans was lost.
@@ -690,8 +747,13 @@ fn early(parts: &Parts<'_>, entries: &[EntryIndex], lost: f64) -> f64 {
 
 /// The number of servers and the order of service that fit best, or what follows from given ones.
 fn fitted(occupancy: &Occupancy, probability: f64, seen: f64, known: Known) -> Fit {
-    let of =
-        |servers: u32, order| Evidence::of(occupancy, (servers, order), probability, seen, (known.busy, known.early));
+    let of = |servers: u32, order| {
+        let own = Evidence::of(occupancy, (servers, order), probability, seen, (known.busy, known.early));
+        match known.arrivals.filter(|_| known.busy.is_none() && occupancy.is_whole(probability)) {
+            Some(arrivals) => own.of_open(occupancy, servers, seen, arrivals),
+            None => own,
+        }
+    };
     let telling = |servers: u32| -> Vec<Evidence> {
         let orders = disciplines(occupancy, probability, known.discipline, servers);
         orders.into_iter().map(|order| of(servers, order)).collect()

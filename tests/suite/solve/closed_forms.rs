@@ -1,8 +1,8 @@
 //! Models whose answers are worked out here, so that the solver is tested without any data beside the checkout.
 
-use dyelog::lqn::model::{Body, Model};
-use dyelog::lqn::parse_any;
+use dyelog::lqn::model::{Body, CallOrder, Dispatching, Model, Scheduling};
 use dyelog::lqn::results::Results;
+use dyelog::lqn::{Language, parse_any};
 use dyelog::solve::heuristics::{Heuristic, Heuristics};
 use dyelog::solve::{LayeredOptions, SimulateOptions, layered, simulate};
 
@@ -531,4 +531,77 @@ fn in_layers_branches_of_open_requests_are_a_queue_with_batches() {
         ));
         near(results.activities[1].service, 0.2 * f64::midpoint(f64::from(count), 1.0) / (1.0 - 0.6), "of a branch");
     }
+}
+
+/// A front spreads requests over copies of a server.
+fn copies(number: u32, rate: f64, scheduling: Scheduling, dispatching: Dispatching) -> Model {
+    let text = format!(
+        "P 0 p front i p back s R {number} -1 T 0 t front i ask -1 front t back i serve -1 back R {number} -1
+         E 0 a ask {rate} s ask 0.001 -1 y ask serve {} -1 s serve 0.005 -1 -1",
+        1.0 / f64::from(number)
+    );
+    let mut model = parse_any("test.lqn", &text).expect("the test's model is well-formed").0;
+    model.processors[1].scheduling = scheduling;
+    let (front, back) = (model.tasks[0].entries[0], model.tasks[1].entries[0]);
+    let Body::Phases(phases) = &mut model.entries[front.index()].body else { unreachable!("it has phases") };
+    phases[0].call_order = CallOrder::Bernoulli;
+    let (front, back) = (model.entries[front.index()].task, model.entries[back.index()].task);
+    model.tasks[front.index()].fan_out.push((back, number));
+    model.tasks[back.index()].fan_in.push((front, 1));
+    model.tasks[back.index()].dispatching = dispatching;
+    model
+}
+
+/// GI/M/1 with every so-manieth of Poisson arrivals: an arrival finds the server busy with σ = (Rρ / (Rρ + 1 − σ))^R (Kleinrock 1975, §6.4).
+#[test]
+fn copies_that_take_requests_in_turn_queue_less() {
+    for (number, busy) in [(2, 0.6), (3, 0.8), (6, 0.7)] {
+        let rate = busy * f64::from(number) / 0.005;
+        let mut found = 0.0;
+        for _ in 0..2_000 {
+            let offered = f64::from(number) * busy;
+            found = (offered / (offered + 1.0 - found)).powi(number as i32);
+        }
+        let in_turn = 0.001 + 0.005 / (1.0 - found);
+        let by_chance = 0.001 + 0.005 / (1.0 - busy);
+        for scheduling in [Scheduling::ProcessorSharing, Scheduling::Fcfs] {
+            for (dispatching, expected) in [(Dispatching::RoundRobin, in_turn), (Dispatching::FanOut, by_chance)] {
+                let model = copies(number, rate, scheduling, dispatching);
+                let response = |results: &Results| results.entries[0].open_response.expect("it has open arrivals");
+                let solved = layered(&model, &LayeredOptions::default()).expect("it can be solved");
+                near(response(&solved), expected, &format!("{number} copies, {dispatching:?}"));
+                assert_eq!(solved.convergence.exact, dispatching == Dispatching::FanOut && solved.convergence.exact);
+                let simulated = simulate(&model, &SimulateOptions::default()).expect("it can be simulated");
+                let off = response(&simulated) / expected - 1.0;
+                assert!(off.abs() < 0.03, "{number} copies, {dispatching:?}: {off}");
+            }
+        }
+        let off = Heuristics::default().without(Heuristic::RegularArrivals);
+        let options = LayeredOptions { heuristics: off, ..LayeredOptions::default() };
+        let model = copies(number, rate, Scheduling::ProcessorSharing, Dispatching::RoundRobin);
+        let without = layered(&model, &options).expect("it can be solved");
+        near(without.entries[0].open_response.expect("it has open arrivals"), by_chance, "without the rule");
+    }
+}
+
+#[test]
+fn how_requests_are_dispatched_is_kept_by_json_alone() {
+    let model = copies(3, 100.0, Scheduling::ProcessorSharing, Dispatching::RoundRobin);
+    assert_eq!(Language::ALL.map(|language| language.unsaid_dispatching(&model)), [1, 1, 0]);
+    let text = Language::Json.write(&model);
+    let (read, _) = Language::Json.parse("model", &text).expect("it is a model");
+    assert_eq!(read.tasks[1].dispatching, Dispatching::RoundRobin);
+    let wrong = text.replace("round-robin", "round-robbin");
+    let told = Language::Json.parse("model", &wrong).expect_err("there is no such word").to_string();
+    assert!(told.contains("round-robbin") && told.contains("tasks[1].dispatching"), "{told}");
+}
+
+/// What grows without end ends soon.
+#[test]
+fn a_simulation_of_too_much_load_ends_at_once() {
+    let model = model("P 0 p cpu s -1 T 0 t app i work -1 cpu -1 E 0 a work 1.02 s work 1 -1 -1");
+    let found = simulate(&model, &SimulateOptions::default()).expect("it can be simulated");
+    assert!(found.convergence.saturated);
+    let events = found.simulated.expect("it was simulated").events;
+    assert!(events < 2_000_000, "{events}");
 }

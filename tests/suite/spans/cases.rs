@@ -178,6 +178,39 @@ fn message_without_a_receiver() {
     "#);
 }
 
+/// Of two requests the first answer is taken: the other one ends after the visit, which did not wait for it.
+#[test]
+fn a_call_that_ends_after_the_first_visit_is_not_waited_for() {
+    let told = timed(
+        "
+        a - web server GET   0 100
+        b a web client call 10  60
+        c b one server ask  15  55
+        d a web client call 12 180
+        e d two server ask  17 175
+    ",
+    );
+    assert!(told.contains("1,5,Fk") || told.contains("Fk(3)"), "{told}");
+    let last = told.lines().filter(|line| line.trim_start().starts_with("1,")).last().expect("it has events");
+    assert!(last.contains("Ed") && last.ends_with("t=0.1"), "{told}");
+    let of_two = told.lines().find(|line| line.contains("two,1")).expect("it is called");
+    assert!(of_two.contains("Be"), "{told}");
+}
+
+/// Local work that outlives the first visit goes on beside it.
+#[test]
+fn local_work_that_outlives_the_first_visit_is_a_branch() {
+    let told = timed(
+        "
+        a - web server GET     0 100
+        b a web internal flush 90 150
+    ",
+    );
+    let last = told.lines().filter(|line| line.trim_start().starts_with("1,")).last().expect("it has events");
+    assert!(last.contains("Ed") && last.ends_with("t=0.1"), "{told}");
+    assert!(told.contains("Fk(2)") && !told.contains("Jn(2)"), "{told}");
+}
+
 #[test]
 fn batch_of_messages() {
     let table = "
@@ -207,12 +240,6 @@ fn batch_of_messages() {
     2,3,Ed | mail,3
     1,4,Ac | web,4
     1,5,Ed | web,5
-    operation "mail receive" run=0000000000000003
-    1,1,Be | mail,1 op="receive"
-    1,2,Ac | mail,2
-    1,3,Ac | mail,3 name="receive"
-    1,4,Ac | mail,4
-    1,5,Ed | mail,5
     "#);
     assert_snapshot!(counted(table), @r"
     link without a message: 1

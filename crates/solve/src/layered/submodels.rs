@@ -65,17 +65,11 @@ pub(crate) fn layers(plan: &ModelPlan, decomposition: &Decomposition, open: &[En
 
 /// The squared coefficient of variation of the times between arrivals at a station: of Poisson arrivals that R stations take in turn, each has every R-th.
 fn arrivals(plan: &ModelPlan, decomposition: &Decomposition, station: StationId) -> f64 {
-    let of_task = |task: usize| 1.0 / f64::from(plan.turns.get(task).copied().unwrap_or(1).max(1));
-    match decomposition.element(station) {
-        Ok(processor) => {
-            let tenants = plan.model.tasks.iter().zip(0..).filter(|(task, _)| task.processor == processor);
-            tenants
-                .map(|(_, task)| of_task(task))
-                .fold(None, |most: Option<f64>, own| Some(most.unwrap_or(own).max(own)))
-                .unwrap_or(1.0)
-        }
-        Err(task) => of_task(task.index()),
-    }
+    let copies = match decomposition.element(station) {
+        Ok(processor) => plan.processor_turns.get(processor.index()),
+        Err(task) => plan.turns.get(task.index()),
+    };
+    1.0 / f64::from(copies.copied().unwrap_or(1).max(1))
 }
 
 /// The station of that number.

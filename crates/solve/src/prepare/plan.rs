@@ -115,6 +115,8 @@ pub(crate) struct ModelPlan<'a> {
     pub threads: Vec<f64>,
     /// By task: how many copies take requests in turn, of which it is one; empty where none do.
     pub turns: Vec<u32>,
+    /// By processor, the fewest of all of its tasks; empty where none do.
+    pub processor_turns: Vec<u32>,
     /// What was taken for something simpler.
     pub caveats: Vec<String>,
 }
@@ -122,7 +124,14 @@ pub(crate) struct ModelPlan<'a> {
 impl<'a> ModelPlan<'a> {
     /// The same with how many copies take requests in turn, by task.
     pub fn with_turns(self, turns: Vec<u32>) -> Self {
-        Self { turns, ..self }
+        let mut fewest: Vec<Option<u32>> = vec![None; if turns.is_empty() { 0 } else { self.model.processors.len() }];
+        for (task, own) in self.model.tasks.iter().zip(&turns) {
+            if let Some(fewest) = fewest.get_mut(task.processor.index()) {
+                *fewest = Some(fewest.map_or(*own, |fewest| fewest.min(*own)));
+            }
+        }
+        let processor_turns = fewest.into_iter().map(|fewest| fewest.unwrap_or(1)).collect();
+        Self { turns, processor_turns, ..self }
     }
 
     /// Checks and prepares a model.
@@ -144,6 +153,7 @@ impl<'a> ModelPlan<'a> {
             next_row: 0,
             threads: model.tasks.iter().map(Task::all_threads).collect(),
             turns: Vec::new(),
+            processor_turns: Vec::new(),
             caveats: caveats::of_model(model, Answer::Analysis),
         };
         plan.add_works();

@@ -22,8 +22,6 @@ use super::series::Series;
 use super::stations::{Ranked, Running};
 use super::timers::Timers;
 
-/// Requests that may be under way, beside one for each customer.
-const MOST_REQUESTS: usize = 250_000;
 /// Things that may happen without time going on.
 const MOST_AT_ONCE: u64 = 50_000_000;
 
@@ -191,7 +189,7 @@ impl<'p, P: Probe> Engine<'p, P> {
             joins: Vec::new(),
             free_joins: Vec::new(),
             ready: Vec::new(),
-            most_visits: customers + MOST_REQUESTS,
+            most_visits: customers + program.most_requests,
             order: 0,
             stopped: None,
         };

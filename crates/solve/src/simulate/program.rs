@@ -7,7 +7,9 @@ mod build;
 mod graph;
 
 use dyelog_diagnostic::Diagnostics;
+use dyelog_lqn::bounds::AsymptoticBounds;
 use dyelog_lqn::model::{CallKind, EntryId, Model, SemaphoreRole};
+use dyelog_lqn::operational::OperationalAnalysis;
 use dyelog_lqn::results::Caller;
 
 use super::random::Times;
@@ -16,6 +18,12 @@ use crate::prepare::check;
 
 /// No element.
 pub(super) const NONE: u32 = u32::MAX;
+/// Requests that are under way at most: more grow without end.
+const MOST_REQUESTS: usize = 250_000;
+/// The same where they are known to grow.
+const FEW_REQUESTS: usize = 2_000;
+/// A model of more steps has no operational analysis.
+const MOST_STEPS: usize = 1_000_000;
 /// Most customers, instances and unfolded calls.
 const MOST: usize = 4_000_000;
 
@@ -232,6 +240,8 @@ pub(super) struct SimulationProgram<'a> {
     /// Callers and targets, row by row, as in [`dyelog_lqn::results::Results::calls`].
     pub rows: Vec<(Caller, EntryId, Option<CallKind>)>,
     pub layout: Layout,
+    /// From so many requests under way on, the simulation ends: they grow without end.
+    pub most_requests: usize,
     pub caveats: Vec<String>,
 }
 
@@ -252,6 +262,7 @@ impl<'a> SimulationProgram<'a> {
             forwards: Vec::new(),
             rows: Vec::new(),
             layout: Layout::default(),
+            most_requests: if asks_too_much(model) { FEW_REQUESTS } else { MOST_REQUESTS },
             caveats: caveats::of_model(model, Answer::Simulation),
         };
         program.add_tasks()?;
@@ -276,4 +287,11 @@ impl<'a> SimulationProgram<'a> {
         let task = &self.tasks[plan.task as usize];
         task.of_role(plan.role, copy % task.instances.count)
     }
+}
+
+/// Whether open arrivals ask for more than some resource has, by the utilisation law: then queues grow, whatever chance does.
+fn asks_too_much(model: &Model) -> bool {
+    let analysis = OperationalAnalysis::new(model, MOST_STEPS).ok();
+    let rooms = analysis.map(|analysis| AsymptoticBounds::new(analysis).rooms()).unwrap_or_default();
+    rooms.iter().any(|room| room.utilization >= 1.0)
 }

@@ -21,7 +21,7 @@ use crate::summary::branches::{Branches, Invocation, are_strands, positions};
 use crate::summary::entries::Entries;
 use crate::summary::groups::Groups;
 use crate::summary::tables::{Place, Tables};
-use crate::summary::timing::{Own, Timing, Visit, answered, is_measured, own_work, stretches};
+use crate::summary::timing::{FIRST, Own, Timing, Visit, answered, answered_at, is_measured, own_work, stretches};
 use crate::summary::witnesses::Cuts;
 use dyelog_lqn::stays::{Stay, Stays, UNDATED};
 pub use dyelog_lqn::submodel::EntryMerge;
@@ -87,7 +87,7 @@ impl Summary {
         for number in 0..outcome.entries.len() {
             self.add_entry(toeg, names, outcome, number, timed, &mut scratch);
         }
-        self.add_scenario(toeg, names, outcome, scratch.nodes.of(1), timed, step);
+        self.add_scenario(toeg, names, outcome, scratch.nodes.of(FIRST as usize), timed, step);
         self.scratch = scratch;
     }
 
@@ -272,11 +272,7 @@ impl Summary {
         if timed {
             let begin = toeg.event(toeg.root()).time;
             // The customer waits for the first entry's first phase.
-            let reply = first
-                .iter()
-                .filter(|&&node| outcome.phase(node) == 1)
-                .map(|&node| toeg.event(node).time)
-                .fold(f64::NAN, f64::max);
+            let reply = answered_at(toeg, outcome, FIRST, first);
             if reply >= begin {
                 one.response.add(reply - begin);
                 response = Some(reply - begin);

@@ -3,7 +3,9 @@
 //! Spans are measured intervals: what the invocation works itself is their union, not their sum, and which of its calls run side by side
 //! is decided over all invocations, by what is summed up here ([`dyelog_lqn::timing`]).
 
-use crate::driver::{EntryNumber, Outcome, THEN_NEXT_PHASE};
+use rustc_hash::FxHashSet;
+
+use crate::driver::{Branch, BranchKind, EntryNumber, Outcome, THEN_NEXT_PHASE};
 use crate::summary::{exclusive, kind_of, request_phase};
 use dyelog_lqn::submodel::{
     EntryIndex, EntryKey, EntryTotal, Interaction, Moments, RequestKind, RequestTotal, Seconds,
@@ -131,6 +133,43 @@ pub(super) fn answered(toeg: &Toeg, outcome: &Outcome, node: NodeId) -> Option<A
     }
 }
 
+/// The entry that a customer calls.
+pub(super) const FIRST: EntryNumber = 1;
+
+/// When an invocation of an entry with these nodes is over for its caller: at the end of its first phase. A customer does not wait for a branch that no node joins; of other
+/// entries such a branch may be the one that answers. NaN without nodes.
+pub(super) fn answered_at(toeg: &Toeg, outcome: &Outcome, entry: EntryNumber, nodes: &[NodeId]) -> f64 {
+    let first_phase = || nodes.iter().copied().filter(|node| outcome.phase(*node) == 1);
+    let last =
+        |nodes: &mut dyn Iterator<Item = NodeId>| nodes.map(|node| toeg.event(node).time).fold(f64::NAN, f64::max);
+    if entry != FIRST || outcome.branches.is_empty() {
+        return last(&mut first_phase());
+    }
+    let branch_of = |node: NodeId| outcome.branch.get(node as usize).copied().unwrap_or(0);
+    let is_joined = |branch: &Branch| branch.join != NONE || branch.kind != BranchKind::Thread;
+    let mut joined: FxHashSet<u32> =
+        (1..).zip(&outcome.branches).filter(|(_, branch)| is_joined(branch)).map(|(number, _)| number).collect();
+    let joins = nodes.iter().filter_map(|node| match toeg.event(*node).kind {
+        Kind::Join(thread) => toeg.thread(thread),
+        _ => None,
+    });
+    joined.extend(joins.map(|thread| branch_of(thread.last)));
+    let is_awaited = |node: &NodeId| {
+        let mut branch = branch_of(*node);
+        while branch > 0 {
+            let around = outcome.branches.get(branch as usize - 1).filter(|own| own.entry == entry);
+            let Some(own) = around else { break };
+            if !joined.contains(&branch) {
+                return false;
+            }
+            // A branch is found after the one around it.
+            branch = if own.fork == NONE { 0 } else { branch_of(own.fork).min(branch - 1) };
+        }
+        true
+    };
+    last(&mut first_phase().filter(is_awaited))
+}
+
 /// A call of the invocation at hand, or a period of its own work beside calls.
 #[derive(Clone, Copy, Debug)]
 struct Out {
@@ -210,8 +249,7 @@ impl Timing {
         (self.begin, self.reply) = (f64::NAN, f64::NAN);
         let accepted_at = outcome.entries[entry as usize].accepted_at;
         if accepted_at != NONE {
-            let first_phase = nodes.iter().filter(|node| outcome.phase(**node) == 1).map(|node| toeg.event(*node).time);
-            (self.begin, self.reply) = (toeg.event(accepted_at).time, first_phase.fold(f64::NAN, f64::max));
+            (self.begin, self.reply) = (toeg.event(accepted_at).time, answered_at(toeg, outcome, entry, nodes));
         }
     }
 

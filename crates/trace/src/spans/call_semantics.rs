@@ -34,7 +34,7 @@ pub struct Tolerance {
 }
 
 /// A server may overrun its client by one part in so many of its own time without this being a second phase.
-const CLOSING: i64 = 20;
+pub(super) const CLOSING: i64 = 20;
 
 /// Corrects the times of a plan and decides how each call is made.
 pub fn decide_calls(plan: &mut SpanPlan, skew: &Skew, tolerance: Tolerance) {

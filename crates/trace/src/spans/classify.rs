@@ -120,6 +120,8 @@ pub struct Missing {
     pub several: u64,
     /// Polls.
     pub polls: u64,
+    /// Polls without anything else in their operations, which are none.
+    pub idle: u64,
 }
 
 struct Builder<'a> {

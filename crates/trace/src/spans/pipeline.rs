@@ -125,6 +125,11 @@ impl<'o> Giver<'o> {
         let Self { survey, grains, options, wanted, emitter, missing, tree, plan } = self;
         let known = Knowledge { learned: &survey.learned, unknown: &survey.unknown };
         load(forest, tree_range, tree);
+        // Who waits for messages begins no operation: what came of them is part of those of their producers.
+        if tree.spans.len() == 1 && tree.spans[0].polls() {
+            missing.idle += 1;
+            return ControlFlow::Continue(());
+        }
         missing.add(classify(tree, &known, plan));
         let named = survey.unanswered.name(plan, tree, &known);
         survey.ways.tell(plan);
@@ -275,6 +280,7 @@ impl Missing {
         self.clients += other.clients;
         self.several += other.several;
         self.polls += other.polls;
+        self.idle += other.idle;
     }
 
     fn report(self, report: &mut ReadReport) {
@@ -283,6 +289,7 @@ impl Missing {
             ("call without a client span", self.clients),
             ("client span with several servers", self.several),
             ("span that waits for messages", self.polls),
+            ("span that waits for messages, and no more in its operation: left out", self.idle),
         ];
         for (reason, times) in counts {
             if times > 0 {

@@ -91,6 +91,13 @@ pub enum CallKind {
     Asynchronous,
 }
 
+impl CallKind {
+    /// Whether the caller goes on at once.
+    pub fn is_sent(self) -> bool {
+        matches!(self, Self::Asynchronous | Self::Deferred | Self::Hop)
+    }
+}
+
 /// One thing that a visit does.
 #[derive(Clone, Debug)]
 pub struct Item {

@@ -7,6 +7,7 @@
 //! | forwarded | `Ac` a, `Ac` b … `Fk(k)` b … `Ed` b; `Be` c in k, `Ac` c … `Fk(k')` c … `Ed` c; `Be` a in k', `Ac` a |
 //! | asynchronous | `Fk(k)` a, `Ac` a; `Be` b in k, `Ac` b … `Ed` b |
 //! | parallel | `Fk(k1)` `Fk(k2)` a; in each `Be` a, its calls, `Ed` a; then `Jn(k1)` `Jn(k2)` a, `Ac` a |
+//! | late: the first visit ends before it | a call is asynchronous; what overlaps other work, and local work, is in a branch that no node joins |
 //!
 //! An `Ac` follows each node that is no activity itself and after which the task goes on, so that the time it works from
 //! there belongs to an activity. The accept node carries the service (`op`) and the CPU time of the visit.
@@ -20,7 +21,7 @@ use std::collections::BTreeSet;
 
 use rustc_hash::FxHashMap;
 
-use crate::spans::call_semantics::Tolerance;
+use crate::spans::call_semantics::{CLOSING, Tolerance};
 use crate::spans::plan::{CallKind, Item, NONE, SpanPlan, What};
 use crate::{Event, Kind, Task, TaskId, TraceNames, VisitEvidence};
 use dyelog_diagnostic::names::Name;
@@ -66,6 +67,8 @@ struct Slot {
     thread: u32,
     span: u32,
     time: i64,
+    /// Whether the visit waits for it.
+    awaited: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -88,6 +91,8 @@ pub struct Emitter {
     current: u32,
     origin: i64,
     tolerance: Tolerance,
+    /// What ends after this is not waited for by the first visit, which has ended by then.
+    late: i64,
     /// How many spans there are, and what visits begin at that have none of their own: the span that tells of each, and how it is known.
     spans: u32,
     made_up: Vec<(u32, VisitEvidence)>,
@@ -120,6 +125,9 @@ impl Emitter {
         self.branch_items.clear();
         self.origin = plan.visits[0].start;
         self.tolerance = tolerance;
+        let first = &plan.visits[0];
+        let closing = first.extent.saturating_sub(first.start) / CLOSING;
+        self.late = first.end.saturating_add(tolerance.slack.max(closing));
         self.spans = spans as u32;
         self.made_up.clear();
         let origin = self.origin;
@@ -174,16 +182,18 @@ impl Run<'_> {
             VisitStep::Continue { item, thread } => {
                 self.e.current = thread;
                 let visit = self.caller(item);
-                let (end, span) = (self.item_at(item).end, self.item_at(item).span);
-                self.node(Kind::Activity, visit, end, span);
+                let (left, span) = (self.left_at(item), self.item_at(item).span);
+                self.node(Kind::Activity, visit, left, span);
             }
             VisitStep::End { visit } => {
                 let of = &self.plan.visits[visit as usize];
-                self.node(Kind::End, visit, of.extent, of.span);
+                // What is late ends on threads of its own.
+                let end = if visit == 0 && of.extent > self.e.late { of.end } else { of.extent };
+                self.node(Kind::End, visit, end, of.span);
             }
             VisitStep::Leave { visit } => self.leave(visit),
             VisitStep::BranchBegin { visit, slot } => {
-                let Slot { first, end, thread, span, time } = self.e.slots[slot as usize];
+                let Slot { first, end, thread, span, time, .. } = self.e.slots[slot as usize];
                 self.e.current = thread;
                 self.node(Kind::Begin, visit, time, span);
                 self.e.steps.push(VisitStep::BranchEnd { visit, slot });
@@ -191,7 +201,7 @@ impl Run<'_> {
             }
             VisitStep::BranchEnd { visit, slot } => {
                 let last = self.e.branch_items[self.e.slots[slot as usize].end as usize - 1];
-                let (end, span) = (self.item_at(last).end, self.item_at(last).span);
+                let (end, span) = (self.left_at(last), self.item_at(last).span);
                 self.node(Kind::End, visit, end, span);
                 // A call within the branch may have left it on another thread.
                 self.e.slots[slot as usize].thread = self.e.current;
@@ -213,8 +223,10 @@ impl Run<'_> {
         }
         let cluster = self.cluster(at, end);
         self.e.steps.push(VisitStep::Items { at: cluster, end });
-        if cluster == at + 1 {
-            self.item(self.plan.sorted[at as usize]);
+        let first = self.plan.sorted[at as usize];
+        let is_call = matches!(self.item_at(first).what, What::Call(_));
+        if cluster == at + 1 && (is_call || !self.is_late(first)) {
+            self.item(first);
         } else {
             self.fork(at, cluster);
         }
@@ -232,6 +244,23 @@ impl Run<'_> {
         self.plan.scopes[self.item_at(item).scope as usize].visit
     }
 
+    /// Whether the first visit does that, and ends before it. Another visit has answered by then, and what it does from there on is its second phase.
+    fn is_late(&self, item: u32) -> bool {
+        let own = self.item_at(item);
+        let is_waited_for = matches!(
+            own.what,
+            What::Activity | What::Call(CallKind::Synchronous | CallKind::SecondPhase | CallKind::Forwarded)
+        );
+        is_waited_for && own.end > self.e.late && self.caller(item) == 0
+    }
+
+    /// When a visit goes on after an item: at its end, but for a call whose answer comes too late.
+    fn left_at(&self, item: u32) -> i64 {
+        let own = self.item_at(item);
+        let is_call = matches!(own.what, What::Call(_));
+        if is_call && self.is_late(item) { own.start } else { own.end }
+    }
+
     /// From when on a time counts as after another, where an item is involved.
     fn tolerance(&self, item: &Item) -> i64 {
         if item.client { self.e.tolerance.resolution } else { self.e.tolerance.slack }
@@ -240,14 +269,16 @@ impl Run<'_> {
     /// One past the last of the items from `at` on that overlap, each some other before it.
     fn cluster(&self, at: u32, end: u32) -> u32 {
         let first = self.sorted(at);
-        let (mut reach, mut tolerance) = (first.end, self.tolerance(first));
+        let reach = if self.is_late(self.plan.sorted[at as usize]) { first.start } else { first.end };
+        let (mut reach, mut tolerance) = (reach, self.tolerance(first));
         let mut next = at + 1;
         while next < end {
             let item = self.sorted(next);
             if item.start.saturating_add(tolerance.max(self.tolerance(item))) >= reach {
                 break;
             }
-            if item.end > reach {
+            // The visit goes on beside what is late.
+            if item.end > reach && !self.is_late(self.plan.sorted[next as usize]) {
                 (reach, tolerance) = (item.end, self.tolerance(item));
             }
             next += 1;
@@ -255,13 +286,17 @@ impl Run<'_> {
         next
     }
 
-    /// Items that overlap are done in as many branches as it takes, each behind the one that ended last before it.
+    /// Items that overlap are done in as many branches as it takes, each behind the one that ended last before it, and each that is late on one of its own.
     fn fork(&mut self, at: u32, end: u32) {
         let visit = self.plan.scopes[self.sorted(at).scope as usize].visit;
         let mut branches: Vec<Vec<u32>> = Vec::new();
         let mut free: BTreeSet<(i64, usize)> = BTreeSet::new();
         for position in at..end {
             let item = self.sorted(position);
+            if self.is_late(self.plan.sorted[position as usize]) {
+                branches.push(vec![self.plan.sorted[position as usize]]);
+                continue;
+            }
             let from = item.start.saturating_add(self.tolerance(item));
             let branch = free.range(..=(from, usize::MAX)).next_back().copied();
             let branch = if let Some(key) = branch {
@@ -274,7 +309,7 @@ impl Run<'_> {
             branches[branch].push(self.plan.sorted[position as usize]);
             free.insert((item.end, branch));
         }
-        if branches.len() == 1 {
+        if branches.len() == 1 && !self.is_late(branches[0][0]) {
             let first = self.e.branch_items.len() as u32;
             self.e.branch_items.extend(&branches[0]);
             self.e.steps.push(VisitStep::Branch { at: first, end: self.e.branch_items.len() as u32 });
@@ -287,7 +322,8 @@ impl Run<'_> {
             let end = self.e.branch_items.len() as u32;
             let (time, span) = (self.item_at(branch[0]).start, self.item_at(branch[0]).span);
             let thread = self.fork_node(visit, time, span);
-            self.e.slots.push(Slot { first, end, thread, span, time });
+            let awaited = !self.is_late(branch[0]);
+            self.e.slots.push(Slot { first, end, thread, span, time, awaited });
         }
         let last_slot = self.e.slots.len() as u32;
         self.e.steps.push(VisitStep::Join { visit, first: first_slot, last: last_slot });
@@ -298,6 +334,9 @@ impl Run<'_> {
     fn join(&mut self, visit: u32, first: u32, last: u32) {
         for slot in first..last {
             let slot = self.e.slots[slot as usize];
+            if !slot.awaited {
+                continue;
+            }
             let ended = self.e.threads[slot.thread as usize - 1].time;
             self.node(Kind::Join(slot.thread), visit, ended, slot.span);
         }
@@ -329,7 +368,7 @@ impl Run<'_> {
                     self.items_of(inner);
                 }
             }
-            What::Call(CallKind::Asynchronous | CallKind::Deferred | CallKind::Hop) => {
+            What::Call(call_kind) if call_kind.is_sent() || self.is_late(index) => {
                 let thread = self.fork_node(visit, start, span);
                 self.e.steps.push(VisitStep::Continue { item: index, thread: self.e.current });
                 self.e.steps.push(VisitStep::Leave { visit: callee });
