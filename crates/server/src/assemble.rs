@@ -12,6 +12,7 @@ use std::sync::Arc;
 use dyelog::trace::protobuf::{Fields, Value};
 use dyelog::trace::spans::Grouping;
 
+use crate::fixed::Table;
 use crate::late::{self, Answered, Identifiers, Waiting};
 use crate::offenders::{Offenders, renamed};
 use crate::spans::{ASKING, SpanBytes, put_field, put_spans, trace_of};
@@ -41,8 +42,11 @@ const SMALL: usize = 4 << 10;
 const TRACE_OVERHEAD: usize = 320;
 /// Among how many resources of a trace one is looked for. What is not found comes to lie in a part of its own, which does no harm.
 const LOOKED_AT: usize = 32;
-/// How many traces that were given out are remembered.
+/// How many resources a trace has as a rule: there is no room for more before they come.
+const FEW: usize = 4;
+/// How many traces that were given out are remembered, and the power of two of places for them.
 const REMEMBERED: usize = 1 << 18;
+const PLACES: u32 = 19;
 /// How many calls of a batch are looked at that were answered late: they tell who asks whom, not how often.
 const MOST_ANSWERED: usize = 256;
 
@@ -165,7 +169,7 @@ pub struct Assembler {
     bytes: usize,
     spans: u64,
     /// Intervals of traces that were given out, and the order in which they are forgotten.
-    given: HashMap<u128, u64>,
+    given: Table<u128, u64>,
     order: VecDeque<u128>,
     /// What of these waits for its other side.
     waiting: Waiting,
@@ -190,8 +194,8 @@ impl Assembler {
             resources: HashSet::new(),
             bytes: 0,
             spans: 0,
-            given: HashMap::new(),
-            order: VecDeque::new(),
+            given: Table::of(PLACES),
+            order: VecDeque::with_capacity(REMEMBERED + 1),
             waiting: Waiting::default(),
             ready: BTreeMap::new(),
             ready_spans: 0,
@@ -230,7 +234,7 @@ impl Assembler {
         let resource = self.resource(resource);
         let others = (!self.offenders.admits(&resource, span.name, &self.grouping)).then(|| renamed(span.bytes));
         let bytes = others.as_deref().unwrap_or(span.bytes);
-        let late = self.given.get(&span.trace).copied();
+        let late = self.given.get(span.trace);
         let grace = self.gathering.grace;
         let (due, oldest) = (&mut self.due, &mut self.oldest);
         let mut added = OVERHEAD;
@@ -267,6 +271,10 @@ impl Assembler {
         }
         let known = open.parts.iter().rev().take(LOOKED_AT).position(|(own, _)| Arc::ptr_eq(own, &resource));
         if known.is_none() {
+            // Most traces have few resources, and there are very many traces.
+            if open.parts.len() < FEW {
+                open.parts.reserve_exact(1);
+            }
             open.parts.push((resource, Vec::new()));
         }
         let part = open.parts.len() - 1 - known.unwrap_or(0);
@@ -353,7 +361,7 @@ impl Assembler {
             self.order.push_back(trace);
             if self.order.len() > REMEMBERED {
                 let forgotten = self.order.pop_front().expect("there are many");
-                self.given.remove(&forgotten);
+                self.given.remove(forgotten);
                 self.waiting.forget(forgotten);
             }
         }

@@ -40,6 +40,8 @@ pub struct Page<'p> {
     pub fault: Option<&'p str>,
     /// The intervals of the last while.
     pub intervals: &'p [Interval],
+    /// Of when that is, and all that follows.
+    pub at: &'p str,
     /// The model of the last while, since something changed in it.
     pub now: Now<'p>,
     /// Measured against predicted responses of the last while.
@@ -160,6 +162,7 @@ fn now(page: &Page<'_>, html: &mut Markup) {
         html.text(", ").text(since);
     }
     html.close();
+    html.element("p", &[], &format!("As of {}.", page.at));
     match page.now {
         Now::Nothing => {
             html.element("p", &[], "Nothing was recorded.");
@@ -306,7 +309,16 @@ mod tests {
         let changes = vec![format!("at 2023-11-14T22:19:20Z: `{HOSTILE}` appears")];
         let seen = Seen { processes: vec![(HOSTILE.to_owned(), HOSTILE.to_owned(), 0.5, 2.0)], changes };
         let hours = [(String::new(), held.clone())];
-        page(&Page { status, fault: Some(HOSTILE), intervals: &[], now, held, hours: &hours, observed: Some(&seen) })
+        page(&Page {
+            status,
+            fault: Some(HOSTILE),
+            intervals: &[],
+            at: "",
+            now,
+            held,
+            hours: &hours,
+            observed: Some(&seen),
+        })
     }
 
     #[test]

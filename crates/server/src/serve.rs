@@ -2,7 +2,7 @@
 
 use std::io::Cursor;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::extract::Request;
@@ -10,6 +10,8 @@ use axum::http::header::{ACCEPT, AUTHORIZATION, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, Method, StatusCode};
 use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse as _, Response};
+use hyper::body::Incoming;
+use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
@@ -20,11 +22,12 @@ use tokio::sync::{Semaphore, watch};
 use tokio_rustls::TlsAcceptor;
 
 use crate::access::{Access, Act};
+use crate::peers::Peer;
 use crate::receive::Receivers;
 use crate::receive::body::Budget;
 use crate::service::Service;
 use crate::services::Desk;
-use crate::{services, sites, web};
+use crate::{services, sites, unread, web};
 
 /// How many connections are open at a time.
 const CONNECTIONS: usize = 1024;
@@ -78,7 +81,7 @@ pub fn routes(service: &Arc<Service>, access: &Arc<Access>) -> Router {
             Some((status, why)) => (status, why).into_response(),
         }
     }));
-    all.layer(from_fn(no_sniffing))
+    all.layer(from_fn(no_sniffing)).layer(from_fn(unread::read_first))
 }
 
 async fn guard(access: &Access, act: Act, request: Request, next: Next) -> Response {
@@ -155,6 +158,11 @@ async fn converse(
     let Some(head) = begin(&mut stream).await else { return };
     let (rest, writer) = tokio::io::split(stream);
     let stream = tokio::io::join(Cursor::new(head).chain(rest), writer);
-    let connection = builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(routes));
+    let (peer, routes) = (Peer::new(Instant::now()), TowerToHyperService::new(routes));
+    let answer = service_fn(move |mut request: hyper::Request<Incoming>| {
+        request.extensions_mut().insert(Arc::clone(&peer));
+        routes.call(request)
+    });
+    let connection = builder.serve_connection(TokioIo::new(stream), answer);
     let _ = watcher.watch(connection).await;
 }

@@ -13,6 +13,7 @@ const MOMENTS: usize = 4;
 const TOLD: usize = 3;
 
 /// The parts of a period, with their models.
+#[derive(Default)]
 pub struct Split {
     /// What each is called, which is nothing where it is all of the period; in the order of time.
     parts: Vec<(String, Result<Answer, String>)>,
@@ -40,7 +41,10 @@ impl Split {
     /// # Errors
     /// When the store cannot be read.
     pub fn of(store: &mut Store, period: Period) -> Result<Self, StoreError> {
-        let Parts { parts, borders, .. } = Parts::of(store, period)?.unwrap_or_default();
+        let Some((Parts { parts, borders, .. }, submodel, merge)) = Parts::with_whole(store, period)? else {
+            return Ok(Self::default());
+        };
+        let mut whole = Some((submodel, merge)).filter(|_| parts.len() == 1);
         let moments = borders.iter().take(MOMENTS);
         let mut changes: Vec<String> = moments
             .map(|own| {
@@ -58,7 +62,11 @@ impl Split {
                 1 => (String::new(), period),
                 _ => (format!("{} to {}", written(from), written(to)), Period { from, to }),
             };
-            let Some((submodel, merge)) = store.period(own.from, own.to)? else { continue };
+            let found = match whole.take() {
+                None => store.period(own.from, own.to)?,
+                whole => whole,
+            };
+            let Some((submodel, merge)) = found else { continue };
             let answer = Answer::of(submodel, &merge, &store.metered(own.from, own.to)?);
             if let Ok(answer) = &answer {
                 changes.extend(answer.changes());

@@ -17,6 +17,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use crate::answer::Answer;
+use crate::lately;
 use crate::meter::MOST_SERIES;
 use crate::observed;
 use crate::openapi;
@@ -29,11 +30,10 @@ use crate::requests::resident_memory;
 use crate::service::{Service, wall_clock};
 use crate::services::messages::{Report, Stored};
 use crate::services::{self, Desk, text};
-use crate::split::Split;
 use crate::store::{Store, StoreError};
 
 /// How long a question waits for others.
-const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Routes that need no token.
 pub fn open(service: Arc<Service>) -> Router {
@@ -128,8 +128,7 @@ pub(crate) async fn ask<T: Send + 'static>(
     question: impl FnOnce(&mut Store) -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, Failed> {
     let turn = service.turn_to_ask();
-    let busy = || Failed(StatusCode::SERVICE_UNAVAILABLE, "too many questions are in work: ask again later".to_owned());
-    let turn = tokio::time::timeout(PATIENCE, turn).await.ok().flatten().ok_or_else(busy)?;
+    let turn = tokio::time::timeout(PATIENCE, turn).await.ok().flatten().ok_or_else(too_many)?;
     let store = service.store();
     let asked = tokio::task::spawn_blocking(move || {
         // The client may have gone away: its question is in work all the same.
@@ -139,6 +138,10 @@ pub(crate) async fn ask<T: Send + 'static>(
     let asked = asked.await;
     let failed = |_| Failed(StatusCode::INTERNAL_SERVER_ERROR, "the question failed".to_owned());
     Ok(asked.map_err(failed)??)
+}
+
+pub(crate) fn too_many() -> Failed {
+    Failed(StatusCode::SERVICE_UNAVAILABLE, "too many questions are in work: ask again later".to_owned())
 }
 
 async fn description() -> Response {
@@ -291,10 +294,10 @@ async fn answered_by(
 
 /// The model of a period, which tells what changes within it; `None` where nothing was recorded.
 fn modelled(store: &Store, period: Period) -> Result<Option<Result<Answer, String>>, StoreError> {
-    let Some((submodel, merge)) = store.period(period.from, period.to)? else { return Ok(None) };
+    let Some((parts, submodel, merge)) = parts::Parts::with_whole(store, period)? else { return Ok(None) };
     let mut made = Answer::of(submodel, &merge, &store.metered(period.from, period.to)?);
     if let Ok(answer) = &mut made {
-        answer.tell(parts::Parts::of(store, period)?.and_then(|parts| parts.finding()));
+        answer.tell(parts.finding());
     }
     Ok(Some(made))
 }
@@ -340,19 +343,9 @@ async fn difference(State(service): State<Arc<Service>>, Asking(asked): Asking<A
 }
 
 async fn front(State(service): State<Arc<Service>>) -> Result<Response, Failed> {
-    const LATELY: u64 = 300 * 1_000_000_000;
-    let now = wall_clock();
-    let lately = Period { from: now.saturating_sub(LATELY), to: now };
-    let asked = Arc::clone(&service);
-    let found = ask(&service, move |store| {
-        let split = Split::of(store, lately)?;
-        let look = split.last().map(|last| last.and_then(|own| Ok((own.busiest()?, own.picture()?))));
-        let observed = observed::look(store, lately, asked.system())?;
-        Ok((store.intervals(lately.from, lately.to)?, look, split.held(), hours(&asked, store, now)?, observed))
-    });
-    let (intervals, look, held, hours, observed) = found.await?;
+    let made = lately::look(&service).await?;
     let (status, fault) = (service.status(), service.fault());
-    let now = match &look {
+    let now = match &made.look {
         None => page::Now::Nothing,
         Some(Err(why)) => page::Now::Unsolved(why),
         Some(Ok((busiest, picture))) => page::Now::Solved { busiest, picture },
@@ -360,38 +353,14 @@ async fn front(State(service): State<Arc<Service>>) -> Result<Response, Failed> 
     let page = page::Page {
         status: &status,
         fault: fault.as_deref(),
-        intervals: &intervals,
+        intervals: &made.intervals,
+        at: &period::written(made.at),
         now,
-        held: &held,
-        hours: &hours,
-        observed: observed.as_ref(),
+        held: &made.held,
+        hours: &made.hours,
+        observed: made.observed.as_ref(),
     };
     Ok(([("content-security-policy", page::POLICY)], Html(page::page(&page))).into_response())
-}
-
-/// Measured against predicted responses of the last whole hours that have anything.
-fn hours(service: &Service, store: &mut Store, now: u64) -> Result<Vec<page::Hour>, StoreError> {
-    const HOUR: u64 = 3600 * 1_000_000_000;
-    const SHOWN: u64 = 4;
-    let mut hours = Vec::new();
-    for start in (1..=SHOWN).map(|ago| (now / HOUR).saturating_sub(ago) * HOUR) {
-        let intervals = store.intervals(start, start + HOUR)?;
-        if intervals.is_empty() {
-            continue;
-        }
-        let spans = intervals.iter().map(|interval| interval.spans).sum::<u64>();
-        // What came late makes it another one.
-        let known = service.hours().get(&start).filter(|(own, _)| *own == spans).map(|(_, held)| held.clone());
-        let held = match known {
-            Some(held) => held,
-            None => Split::of(store, Period { from: start, to: start + HOUR })?.held(),
-        };
-        let mut cache = service.hours();
-        cache.retain(|own, _| *own + (SHOWN + 1) * HOUR > now);
-        cache.insert(start, (spans, held.clone()));
-        hours.push((period::written(start), held));
-    }
-    Ok(hours)
 }
 
 /// The model of what observers reported, and something made of it.

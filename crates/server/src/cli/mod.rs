@@ -1,5 +1,6 @@
 //! The command line: arguments, files, exit codes.
 
+mod arenas;
 mod commands;
 mod period;
 mod place;

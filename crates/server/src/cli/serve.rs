@@ -22,7 +22,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
-use super::Outcome;
+use super::{Outcome, arenas};
 
 /// Arguments of the server.
 #[derive(Debug, Args)]
@@ -160,6 +160,7 @@ fn is_open_to_others(_: &Path) -> bool {
 
 /// Serves until it is interrupted or terminated.
 pub fn run(arguments: &Arguments) -> Outcome {
+    arenas::bound();
     let access = Arc::new(arguments.access()?);
     let tls = arguments.tls()?;
     let config = arguments.config.as_deref().map_or_else(|| Ok(Config::default()), Config::read)?;

@@ -11,6 +11,7 @@ use std::ops::Range;
 
 use dyelog::diagnostic::quantity::{number, time};
 use dyelog::diagnostic::{Diagnostic, Place};
+use dyelog::lqn::submodel::SubModel;
 use dyelog::model::codes::NOT_STEADY;
 use dyelog::model::series::{MATTERS, mean_of, of_counts, of_means};
 use dyelog_observe::system::System;
@@ -78,12 +79,20 @@ impl Parts {
     /// # Errors
     /// When the store cannot be read, or what it holds cannot.
     pub fn of(store: &Store, period: Period) -> Result<Option<Self>, StoreError> {
+        Ok(Self::with_whole(store, period)?.map(|(parts, ..)| parts))
+    }
+
+    /// The same with the sub-model of all of the period, and what tells its entries apart.
+    ///
+    /// # Errors
+    /// As [`Parts::of`].
+    pub fn with_whole(store: &Store, period: Period) -> Result<Option<(Self, SubModel, String)>, StoreError> {
         let mut history = History::default();
-        store.each_interval(period.from, period.to, |interval, submodel| {
+        let whole = store.period_by_interval(period.from, period.to, |interval, submodel| {
             history.add(interval.start, interval.length, interval.spans, submodel);
         })?;
         history.finish();
-        Ok((!history.blocks.is_empty()).then(|| Self::in_history(&history)))
+        Ok(whole.map(|(submodel, merge)| (Self::in_history(&history), submodel, merge)))
     }
 
     /// Of a history that is finished.

@@ -18,14 +18,15 @@ use crate::buffer::Buffer;
 pub const TOGETHER: usize = 56 << 20;
 /// The unit in which memory is handed out.
 const UNIT: usize = 16 << 10;
+/// How large a small body is, and what large ones leave to such.
+const SMALL: usize = 1 << 20;
+pub const FOR_SMALL: usize = 2 << 20;
 /// How many bodies are unpacked at a time: each thread that does so keeps memory that no other one gets.
 const UNPACKERS: usize = 2;
 /// How many times as large as packed a body is taken to become, before it is seen.
 const TYPICAL: usize = 32;
 /// Of how many parts a packed body may be, however small they are: each takes time, and one without content adds nothing that is counted.
 const PARTS: usize = 1024;
-/// How much is read of a body that is too large, before the answer.
-const DISCARDED: usize = 64 << 20;
 /// How long a body may take.
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -46,7 +47,7 @@ impl Default for Budget {
 /// Memory that one request has.
 pub struct Share {
     budget: Budget,
-    held: Vec<OwnedSemaphorePermit>,
+    held: Option<OwnedSemaphorePermit>,
     room: usize,
 }
 
@@ -63,8 +64,16 @@ impl Share {
         if bytes > self.room {
             let units = (bytes - self.room).div_ceil(UNIT);
             let busy = || Refusal::Busy("too many requests are in work".to_owned());
-            let permit = Arc::clone(&self.budget.memory).try_acquire_many_owned(units as u32).map_err(|_| busy())?;
-            self.held.push(permit);
+            let memory = &self.budget.memory;
+            let all = units + self.held.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
+            if all > SMALL / UNIT && memory.available_permits() < units + FOR_SMALL / UNIT {
+                return Err(busy());
+            }
+            let permit = Arc::clone(memory).try_acquire_many_owned(units as u32).map_err(|_| busy())?;
+            match &mut self.held {
+                Some(held) => held.merge(permit),
+                held => *held = Some(permit),
+            }
             self.room += units * UNIT;
         }
         Ok(())
@@ -72,32 +81,14 @@ impl Share {
 }
 
 impl Budget {
-    /// Reads a body.
-    pub async fn read(&self, body: Body, declared: Option<u64>) -> Result<(Bytes, Share), Refusal> {
-        let mut body = body;
-        let mut share = Share { budget: self.clone(), held: Vec::new(), room: 0 };
-        let outcome = async {
-            let too_large = declared.is_some_and(|length| length > LARGEST as u64);
-            let read = if too_large { Err(Refusal::TooLarge) } else { all(&mut body, &mut share).await };
-            if read == Err(Refusal::TooLarge) {
-                discard(&mut body).await;
-            }
-            read
-        };
-        let bytes = timeout(PATIENCE, outcome).await.map_err(|_| Refusal::Incomplete)??;
-        Ok((bytes, share))
-    }
-}
-
-/// Reads on to the end, within a bound: senders that are still writing when the connection closes do not see the answer.
-async fn discard(body: &mut Body) {
-    let mut left = DISCARDED;
-    while let Some(Ok(frame)) = body.frame().await {
-        let length = frame.data_ref().map_or(0, Bytes::len);
-        if length > left {
-            return;
+    /// Reads a body. Where it is refused, its memory is free again before the rest of it is read.
+    pub async fn read(&self, mut body: Body, declared: Option<u64>) -> Result<(Bytes, Share), Refusal> {
+        if declared.is_some_and(|length| length > LARGEST as u64) {
+            return Err(Refusal::TooLarge);
         }
-        left -= length;
+        let mut share = Share { budget: self.clone(), held: None, room: 0 };
+        let bytes = timeout(PATIENCE, all(&mut body, &mut share)).await.map_err(|_| Refusal::Incomplete)??;
+        Ok((bytes, share))
     }
 }
 

@@ -1,5 +1,6 @@
 //! OTLP over gRPC.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use axum::body::Body;
@@ -11,6 +12,7 @@ use super::answer::{status_message, taken_message};
 use super::{Receivers, Refusal, Taken};
 use crate::grpc::{self, Status};
 use crate::journal::Kind;
+use crate::peers::Peer;
 
 /// The call for traces.
 pub const TRACES: &str = "/opentelemetry.proto.collector.trace.v1.TraceService/Export";
@@ -29,8 +31,10 @@ impl Receivers {
     async fn grpc(&self, kind: Kind, request: Request<Body>) -> Result<Taken, Refusal> {
         let begun = Instant::now();
         let taken = async {
+            let peer = request.extensions().get::<Arc<Peer>>().cloned();
+            self.admit(peer.as_ref())?;
             let (message, share) = grpc::message(&self.budget, request).await?;
-            let taken = self.take(kind, message).await;
+            let taken = self.take(kind, message, peer.as_ref()).await;
             drop(share);
             taken
         };

@@ -1,5 +1,6 @@
 //! OTLP over HTTP.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use axum::body::Body;
@@ -13,6 +14,7 @@ use super::answer::{self, Form};
 use super::body::{Budget, Share, unpacked};
 use super::{LARGEST, Receivers, Refusal, Taken, json};
 use crate::journal::Kind;
+use crate::peers::Peer;
 
 pub async fn traces(State(receivers): State<Receivers>, request: Request<Body>) -> Response {
     receivers.http(Kind::Traces, request).await
@@ -38,11 +40,13 @@ impl Receivers {
             let why = "the content type must be application/x-protobuf or application/json";
             return Err(Refusal::Unknown(why.to_owned()));
         };
+        let peer = request.extensions().get::<Arc<Peer>>().cloned();
+        self.admit(peer.as_ref())?;
         let (mut bytes, mut share) = plain(&self.budget, request).await?;
         if form == Form::Json {
             (bytes, share) = json::binary(kind, bytes, share).await?;
         }
-        let taken = self.take(kind, bytes).await;
+        let taken = self.take(kind, bytes, peer.as_ref()).await;
         drop(share);
         taken
     }

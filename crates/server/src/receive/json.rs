@@ -6,13 +6,13 @@ use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use prost::Message as _;
 
 use super::Refusal;
-use super::body::{Share, TOGETHER};
+use super::body::{FOR_SMALL, Share, TOGETHER};
 use crate::journal::Kind;
 
 /// How many times its own memory a document takes while it is read.
 const GROWTH: usize = 3;
 /// No longer one would ever fit.
-const LONGEST: usize = TOGETHER / (GROWTH + 1);
+const LONGEST: usize = (TOGETHER - FOR_SMALL) / (GROWTH + 1);
 
 /// The same request in binary form.
 pub async fn binary(kind: Kind, json: Bytes, mut share: Share) -> Result<(Bytes, Share), Refusal> {

@@ -18,6 +18,7 @@ use axum::routing::post;
 use bytes::Bytes;
 
 use crate::journal::Kind;
+use crate::peers::{Peer, Peers};
 use crate::requests::Brings;
 use crate::service::{Busy, Service};
 use crate::spans::each_span;
@@ -33,6 +34,7 @@ pub const LARGEST: usize = 20 << 20;
 pub struct Receivers {
     service: Arc<Service>,
     budget: Budget,
+    peers: Peers,
 }
 
 /// Why a request was refused.
@@ -59,7 +61,7 @@ struct Taken {
 impl Receivers {
     /// For a service.
     pub fn new(service: Arc<Service>, budget: Budget) -> Self {
-        Self { service, budget }
+        Self { service, budget, peers: Peers::default() }
     }
 
     /// The routes.
@@ -82,24 +84,43 @@ impl Receivers {
         self.service.requests().ended(brings, status, begun.elapsed());
     }
 
+    /// Whether a request can be taken now. It is asked before the body is read and unpacked, so that work goes into what will be taken.
+    fn admit(&self, peer: Option<&Arc<Peer>>) -> Result<(), Refusal> {
+        self.service.admit()?;
+        if self.service.is_pressed()
+            && let Some(peer) = peer
+            && !self.peers.has_turn(peer, Instant::now())
+        {
+            return Err(Refusal::Busy("the server is behind, and others have brought less".to_owned()));
+        }
+        Ok(())
+    }
+
     /// Checks a request in binary form and takes it.
-    async fn take(&self, kind: Kind, payload: Bytes) -> Result<Taken, Refusal> {
+    async fn take(&self, kind: Kind, payload: Bytes, peer: Option<&Arc<Peer>>) -> Result<Taken, Refusal> {
         let mut rejected = 0;
         match kind {
             Kind::Traces => each_span(&payload, |_, span| rejected += u64::from(span.is_err())),
             Kind::Metrics => crate::spans::check_metrics(&payload),
         }
         .map_err(|_| Refusal::Malformed("the body is no OTLP request".to_owned()))?;
-        if payload.is_empty() {
-            return Ok(Taken { rejected });
+        let length = payload.len();
+        if length > 0 {
+            self.service.take(kind, payload).await?;
         }
-        self.service.take(kind, payload).await.map_err(|busy| {
-            Refusal::Busy(match busy {
-                Busy::Behind => "the server is behind".to_owned(),
-                Busy::Stopping => "the server stops".to_owned(),
-                Busy::Unwritable(why) => why,
-            })
-        })?;
+        if let Some(peer) = peer {
+            self.peers.brought(peer, length, Instant::now());
+        }
         Ok(Taken { rejected })
+    }
+}
+
+impl From<Busy> for Refusal {
+    fn from(busy: Busy) -> Self {
+        Self::Busy(match busy {
+            Busy::Behind => "the server is behind".to_owned(),
+            Busy::Stopping => "the server stops".to_owned(),
+            Busy::Unwritable(why) => why,
+        })
     }
 }

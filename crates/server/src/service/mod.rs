@@ -23,9 +23,9 @@ use tokio::time::timeout;
 use crate::counts::Counts;
 use crate::journal::medium::{Folder, Medium};
 use crate::journal::{Journal, Kind, Record};
+use crate::lately::Lately;
 use crate::puts::Puts;
 use crate::requests::Requests;
-use crate::split::Compared;
 use crate::store::{Location, Store, StoreError};
 use crate::worker::{Worker, WorkerError, Working};
 use clock::{Age, Clock};
@@ -150,9 +150,6 @@ impl Shared {
     }
 }
 
-/// By the begin of an hour, how many spans it had, and what was made of it for people.
-type Hours = BTreeMap<u64, (u64, Compared)>;
-
 /// A running service.
 pub struct Service {
     shared: Arc<Shared>,
@@ -166,7 +163,7 @@ pub struct Service {
     location: Location,
     /// The beginning of the names of the files beside the store.
     files: PathBuf,
-    hours: Mutex<Hours>,
+    lately: Lately,
     system: OnceLock<System>,
     /// Turns to ask the store: threads are left to those that bring something.
     questions: Arc<Semaphore>,
@@ -249,7 +246,7 @@ impl Service {
             requests: Requests::default(),
             location: location.clone(),
             files: files.to_owned(),
-            hours: Mutex::default(),
+            lately: Lately::default(),
             system: OnceLock::new(),
             questions: Arc::new(Semaphore::new(QUESTIONS)),
             waiting: Semaphore::new(WAITING),
@@ -257,11 +254,11 @@ impl Service {
         }))
     }
 
-    /// Takes a payload; it is on disk when this returns.
+    /// Whether a payload can be taken now.
     ///
     /// # Errors
-    /// When it cannot be taken now.
-    pub async fn take(&self, kind: Kind, payload: Bytes) -> Result<(), Busy> {
+    /// Why it cannot.
+    pub fn admit(&self) -> Result<(), Busy> {
         if self.backlog() > BACKLOG {
             return Err(Busy::Behind);
         }
@@ -269,9 +266,20 @@ impl Service {
             return Err(Busy::Stopping);
         }
         // A journal that could not be written is tried again.
-        if let Some(fault) = self.worker_fault().or_else(|| self.journal_fault()) {
-            return Err(Busy::Unwritable(fault));
-        }
+        self.worker_fault().or_else(|| self.journal_fault()).map_or(Ok(()), |fault| Err(Busy::Unwritable(fault)))
+    }
+
+    /// Whether the worker lags so far behind that those wait that bring more than others.
+    pub fn is_pressed(&self) -> bool {
+        self.backlog() > BACKLOG / 2
+    }
+
+    /// Takes a payload; it is on disk when this returns.
+    ///
+    /// # Errors
+    /// When it cannot be taken now.
+    pub async fn take(&self, kind: Kind, payload: Bytes) -> Result<(), Busy> {
+        self.admit()?;
         let (done, answer) = oneshot::channel();
         let record = Record { kind, received: self.shared.now(), payload };
         let written = async {
@@ -307,6 +315,7 @@ impl Service {
         self.shared.initialise.lock().unwrap_or_else(PoisonError::into_inner).push(done);
         self.shared.wake();
         let answer = timeout(PATIENCE, answer).await;
+        self.lately.forget();
         answer.map_err(|_| "the worker does not answer".to_owned())?.unwrap_or_else(|_| Err(stops()))
     }
 
@@ -403,9 +412,9 @@ impl Service {
         self.system.get_or_init(System::default)
     }
 
-    /// What was made of whole hours.
-    pub(crate) fn hours(&self) -> MutexGuard<'_, Hours> {
-        self.hours.lock().unwrap_or_else(PoisonError::into_inner)
+    /// What was made for the page.
+    pub(crate) fn lately(&self) -> &Lately {
+        &self.lately
     }
 
     /// Waits for a turn to ask the store; `None` where too many wait.

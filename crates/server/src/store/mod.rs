@@ -304,21 +304,31 @@ impl Store {
         Ok(found)
     }
 
-    /// Gives the intervals that reach into a period in the order of time, each with its sub-model.
+    /// The same, and gives the intervals that reach into the period in the order of time, each with its sub-model: each is unpacked once for both.
     ///
     /// # Errors
     /// When the store cannot be read, or what it holds cannot.
-    pub fn each_interval(
+    pub fn period_by_interval(
         &self,
         from: u64,
         to: u64,
         mut take: impl FnMut(Interval, &SubModel),
-    ) -> Result<(), StoreError> {
+    ) -> Result<Option<(SubModel, String)>, StoreError> {
         let answers = answers::read(&*self.database)?;
-        rows::each(&*self.database, from, to, |interval, submodel| {
+        let mut sum: Option<(SubModel, String)> = None;
+        rows::each(&*self.database, from, to, |interval, submodel, merge| {
+            match &mut sum {
+                Some(sum) => rows::add_to(sum, submodel, merge)?,
+                None => sum = Some((submodel.clone(), merge.to_owned())),
+            }
             late::join(submodel, &answers);
             take(interval, submodel);
-        })
+            Ok(())
+        })?;
+        if let Some((submodel, _)) = &mut sum {
+            late::join(submodel, &answers);
+        }
+        Ok(sum)
     }
 
     /// Traces that bear witness of the sub-model of a period, as a request of OTLP; `None` where nothing is there. Sub-models that were

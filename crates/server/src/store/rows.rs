@@ -99,21 +99,20 @@ pub fn merged(database: &dyn Database, from: u64, to: u64) -> Result<Option<(Sub
     Ok(sum)
 }
 
-/// Gives the intervals that reach into a period, each with the merge of its parts.
+/// Gives the intervals that reach into a period, each with the merge of its parts and what tells entries apart.
 pub fn each(
     database: &dyn Database,
     from: u64,
     to: u64,
-    mut take: impl FnMut(Interval, &mut SubModel),
+    mut take: impl FnMut(Interval, &mut SubModel, &str) -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
     let sql =
         format!("SELECT start, length, spans, content FROM intervals WHERE {} ORDER BY start, length, id", within());
     let (from, to) = bounds(from, to);
     let mut last: Option<(Interval, Option<(SubModel, String)>)> = None;
-    let mut give = |own: Option<(Interval, Option<(SubModel, String)>)>| {
-        if let Some((interval, Some((mut submodel, _)))) = own {
-            take(interval, &mut submodel);
-        }
+    let mut give = |own: Option<(Interval, Option<(SubModel, String)>)>| match own {
+        Some((interval, Some((mut submodel, merge)))) => take(interval, &mut submodel, &merge),
+        _ => Ok(()),
     };
     database.each(&sql, &[from.into(), to.into()], &mut |row| {
         let (start, length, spans) = (row.unsigned(0)?, row.unsigned(1)?, row.unsigned(2)?);
@@ -128,24 +127,28 @@ pub fn each(
             _ => {
                 let mut sum = None;
                 add(&mut sum, content)?;
-                give(last.replace((Interval { start, length, spans, bytes }, sum)));
-                Ok(())
+                give(last.replace((Interval { start, length, spans, bytes }, sum)))
             }
         }
     })?;
-    give(last);
-    Ok(())
+    give(last)
 }
 
 fn add(sum: &mut Option<(SubModel, String)>, content: &[u8]) -> Result<(), StoreError> {
     let (submodel, merge) = unpacked(content)?;
-    match sum {
-        None => *sum = Some((submodel, merge)),
-        Some((_, own)) if *own != merge => {
-            return Err(StoreError::Damaged(format!("some intervals were merged by {own}, others by {merge}")));
-        }
-        Some((own, _)) => own.merge(&submodel),
+    if let Some(sum) = sum {
+        return add_to(sum, &submodel, &merge);
     }
+    *sum = Some((submodel, merge));
+    Ok(())
+}
+
+/// Adds a sub-model to others whose entries are told apart in the same way.
+pub fn add_to((sum, own): &mut (SubModel, String), submodel: &SubModel, merge: &str) -> Result<(), StoreError> {
+    if own != merge {
+        return Err(StoreError::Damaged(format!("some intervals were merged by {own}, others by {merge}")));
+    }
+    sum.merge(submodel);
     Ok(())
 }
 

@@ -44,6 +44,12 @@ impl Program {
         Self { child, address }
     }
 
+    /// The number of its process.
+    #[cfg(target_os = "linux")]
+    pub fn number(&self) -> u32 {
+        self.child.id()
+    }
+
     /// The most memory that it took, bytes.
     #[cfg(target_os = "linux")]
     pub fn most_memory(&self) -> u64 {

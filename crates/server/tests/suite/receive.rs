@@ -120,6 +120,51 @@ fn large_bodies_of_many_at_a_time_take_no_more_memory_than_they_may() {
 }
 
 #[test]
+fn who_sends_all_of_a_large_body_first_sees_why_it_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let tokens = folder.path().join("tokens");
+    std::fs::write(&tokens, "put aaaaaaaaaaaaaaaa\n").unwrap();
+    let program = Program::start(&folder.path().join("store.db"), &["--tokens", tokens.to_str().unwrap()]);
+    let begin = |headers: &str, length: usize| {
+        let mut stream = TcpStream::connect(program.address).unwrap();
+        let head = format!("POST /v1/traces HTTP/1.1\r\nhost: x\r\ncontent-length: {length}\r\n{headers}\r\n");
+        stream.write_all(head.as_bytes()).unwrap();
+        stream
+    };
+    let whole = |headers: &str, megabytes: usize| {
+        let mut stream = begin(headers, megabytes << 20);
+        stream.write_all(&vec![0; megabytes << 20]).unwrap();
+        let mut status = [0; 12];
+        stream.read_exact(&mut status).unwrap();
+        String::from_utf8_lossy(&status[9..]).into_owned()
+    };
+    let token = "authorization: Bearer aaaaaaaaaaaaaaaa\r\n";
+    let usual = format!("{token}content-type: application/x-protobuf\r\n");
+    assert_eq!(whole("", 16), "401");
+    assert_eq!(whole(token, 16), "415");
+    assert_eq!(whole(&usual, 21), "413");
+    // Bodies that do not end have the memory.
+    let mut open: Vec<TcpStream> = (0..3).map(|_| begin(&usual, 20 << 20)).collect();
+    open.iter_mut().for_each(|stream| stream.write_all(&vec![0; 18 << 20]).unwrap());
+    assert_eq!(whole(&usual, 16), "503");
+    drop(open);
+    // What comes to no end is not waited for.
+    let (mut cut, begun) = (begin("", 16 << 20), Instant::now());
+    cut.write_all(&[0; 1000]).unwrap();
+    cut.read_exact(&mut [0; 12]).unwrap();
+    assert!(begun.elapsed() < Duration::from_secs(10));
+}
+
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[test]
+fn the_allocator_of_the_c_library_has_bounds() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = Program::start(&folder.path().join("store.db"), &[]);
+    let environment = std::fs::read(format!("/proc/{}/environ", program.number())).unwrap();
+    assert!(environment.split(|byte| *byte == 0).any(|set| set == b"MALLOC_ARENA_MAX=1"));
+}
+
+#[test]
 fn spans_without_identifiers_are_a_partial_success() {
     let folder = tempfile::tempdir().unwrap();
     let program = Program::start(&folder.path().join("store.db"), &["--grace", "0.1"]);
