@@ -129,7 +129,7 @@ mod tests {
         let mut table: Table<u128, u64> = Table { seeds: [1, 1], ..Table::of(8) };
         let (mut map, mut order) = (HashMap::new(), VecDeque::new());
         for number in 0..20_000_u64 {
-            let key = u128::from((number * number % 7).wrapping_sub(3) << 56 | number * number / 7 % 40);
+            let key = u128::from(((number * number % 7).wrapping_sub(3) << 56) | (number * number / 7 % 40));
             assert_eq!(table.get(key), map.get(&key).copied());
             let before = map.insert(key, number);
             assert_eq!(table.insert(key, number), before);

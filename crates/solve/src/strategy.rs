@@ -143,7 +143,7 @@ pub fn layered_from(
     }
     check::check(model)?;
     if let Some(copies) = replicas::unfold(model) {
-        let (results, end) = one_by_one(&copies.model, copies.turns(model), options, start, observer)?;
+        let (results, end) = one_by_one(&copies.model, replicas::turns(model), options, start, observer)?;
         return Ok((copies.aggregate(model, results), end));
     }
     let (mut results, end) = one_by_one(model, Vec::new(), options, start, observer)?;

@@ -1,6 +1,6 @@
 //! Bounds on what the C library's allocator keeps.
 //!
-//! It gives each thread an arena of its own and keeps there what the thread needs no longer: half as much again as is in use. It reads its bounds where a program
+//! It gives each thread an arena of its own and keeps there what the thread needs no longer: a quarter as much again as is in use. It reads its bounds where a program
 //! starts, so that the program has to start once more with them.
 
 /// One arena, out of which at most so many bytes are kept at its end, and in which nothing larger lies. Threads that allocate much at a time are few here.

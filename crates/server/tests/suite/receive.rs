@@ -145,7 +145,9 @@ fn who_sends_all_of_a_large_body_first_sees_why_it_is_refused() {
     assert_eq!(whole(&usual, 21), "413");
     // Bodies that do not end have the memory.
     let mut open: Vec<TcpStream> = (0..3).map(|_| begin(&usual, 20 << 20)).collect();
-    open.iter_mut().for_each(|stream| stream.write_all(&vec![0; 18 << 20]).unwrap());
+    for stream in &mut open {
+        stream.write_all(&vec![0; 18 << 20]).unwrap();
+    }
     assert_eq!(whole(&usual, 16), "503");
     drop(open);
     // What comes to no end is not waited for.

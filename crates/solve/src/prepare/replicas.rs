@@ -235,19 +235,6 @@ fn name(name: &str, copy: u32) -> std::sync::Arc<str> {
 }
 
 impl Copies {
-    /// By task unfolded: how many copies take requests in turn, of which it is one. Empty where none do. A lock is given back where it was taken.
-    pub fn turns(&self, model: &Model) -> Vec<u32> {
-        let in_turn = |task: &Task| task.dispatching == Dispatching::RoundRobin && !task.scheduling.is_lock();
-        if !model.tasks.iter().any(|task| task.replicas > 1 && in_turn(task)) {
-            return Vec::new();
-        }
-        let of = |task: &Task| {
-            let copies = task.copies();
-            std::iter::repeat_n(if in_turn(task) { copies } else { 1 }, copies as usize)
-        };
-        model.tasks.iter().flat_map(of).collect()
-    }
-
     /// Results of the model from those of its copies.
     pub fn aggregate(&self, model: &Model, all: Results) -> Results {
         let groups = |starts: &[usize], number: usize, count: usize| {
@@ -307,6 +294,19 @@ impl Copies {
 
 fn mean<T>(all: &[T], value: impl Fn(&T) -> f64) -> f64 {
     all.iter().map(value).sum::<f64>() / all.len().max(1) as f64
+}
+
+/// By task of the model unfolded: how many copies take requests in turn, of which it is one. Empty where none do. A lock is given back where it was taken.
+pub(crate) fn turns(model: &Model) -> Vec<u32> {
+    let in_turn = |task: &Task| task.dispatching == Dispatching::RoundRobin && !task.scheduling.is_lock();
+    if !model.tasks.iter().any(|task| task.replicas > 1 && in_turn(task)) {
+        return Vec::new();
+    }
+    let of = |task: &Task| {
+        let copies = task.copies();
+        std::iter::repeat_n(if in_turn(task) { copies } else { 1 }, copies as usize)
+    };
+    model.tasks.iter().flat_map(of).collect()
 }
 
 /// Makes figures of all copies together those of one.
