@@ -178,8 +178,10 @@ impl Placing {
     /// Lets requests come to the copies of a task in turn, unless it is configured.
     fn dispatch(&mut self, task: &str) {
         let settings = self.placed.tasks.entry(task.to_owned()).or_insert_with(|| TaskSettings::at(Place::Nowhere));
-        settings.dispatching.get_or_insert(Dispatching::RoundRobin);
-        self.in_turn.push(format!("`{task}`"));
+        if settings.dispatching.is_none() {
+            settings.dispatching = Some(Dispatching::RoundRobin);
+            self.in_turn.push(format!("`{task}`"));
+        }
     }
 
     fn processor(&mut self, name: &str, copies: u32, cores: Option<u32>) {
