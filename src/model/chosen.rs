@@ -164,6 +164,7 @@ mod tests {
         );
         assert_eq!(cut(&of(exponential(0.2).map(|time| 0.1 + (time - 0.3).max(0.0))), 0), None);
     }
+
     /// Operations that fail early are shorter than all others, whose least time is no edge of a sampler.
     #[test]
     fn many_early_failures_make_no_edge() {

@@ -20,10 +20,10 @@ const FEWEST_EACH: u64 = 10;
 /// An instance that does less than this part of what the busiest one does in as much time is none that requests are spread over.
 const STRAY: f64 = 0.02;
 
-/// Copies are unlike where one has so many times the mean work,
+/// A machine has much more work than others from so many times the mean on,
 const UNEVEN: f64 = 1.15;
 
-/// by so many standard errors: of many machines one has more than the others by chance.
+/// and by so many standard errors: chance alone gives one of many machines the most.
 const CLEAR: f64 = 5.0;
 
 /// How many of a kind are named.
@@ -84,12 +84,7 @@ pub fn placed(sub: &SubModel, configuration: &Configuration) -> (Configuration, 
         shared.extend(sharing);
         placing.share(&processor, machines, sharing, cores);
     }
-    let in_turn: BTreeSet<&str> = tasks
-        .iter()
-        .filter(|(task, own)| own.together > 1 && dispatching::is_in_turn(sub, task))
-        .map(|(task, _)| *task)
-        .collect();
-    for task in &in_turn {
+    for (task, _) in tasks.iter().filter(|(task, own)| own.together > 1 && dispatching::is_in_turn(sub, task)) {
         placing.dispatch(task);
     }
     for (task, own) in &tasks {
@@ -99,11 +94,6 @@ pub fn placed(sub: &SubModel, configuration: &Configuration) -> (Configuration, 
             placing.replicate(task, own);
         }
     }
-    let works = |task: &str| -> f64 {
-        let own =
-            |entry: &&EntryTotal| entry.interaction != Interaction::Customer && sub.names.text(entry.task) == task;
-        sub.entries().iter().filter(own).map(EntryTotal::own_time).sum()
-    };
     let alone = tasks.iter().filter(|(task, own)| own.together > 1 && !shared.contains(*task) && is_free(task));
     let alone = alone.map(|(task, _)| ((*task).to_owned(), vec![*task]));
     let sharing = on.iter().filter(|(machines, tasks)| machines.len() > 1 && shared.contains(tasks[0]));
@@ -111,8 +101,8 @@ pub fn placed(sub: &SubModel, configuration: &Configuration) -> (Configuration, 
     for (processor, tenants) in alone.chain(sharing) {
         let mut loads: BTreeMap<&str, (u64, f64)> = BTreeMap::new();
         for task in tenants {
-            let spread = &tasks[task].spread;
-            let each = works(task) / spread.values().sum::<u64>().max(1) as f64;
+            let (spread, work) = (&tasks[task].spread, entries_of(sub, task).map(EntryTotal::own_time).sum::<f64>());
+            let each = work / spread.values().sum::<u64>().max(1) as f64;
             for (machine, invocations) in spread {
                 let load = loads.entry(machine).or_default();
                 *load = (load.0 + invocations, load.1 + *invocations as f64 * each);
@@ -168,7 +158,7 @@ impl Placing {
             };
             self.replicas.push(format!("`{task}`: {}{times}", own.together));
         }
-        // Cores are told of an instance.
+        // The number of cores is that of one instance, not of its machine.
         let cores = Some(own.cores).filter(|cores| *cores > 0 && !own.share_machines);
         if own.together > 1 || cores.is_some() {
             self.processor(task, own.together, cores);
@@ -365,10 +355,16 @@ fn told_alike(mut cores: impl Iterator<Item = u32>) -> Option<u32> {
     cores.all(|other| other == first).then_some(first)
 }
 
+/// The entries of a task.
+pub(super) fn entries_of<'s>(sub: &'s SubModel, task: &str) -> impl Iterator<Item = &'s EntryTotal> {
+    sub.entries()
+        .iter()
+        .filter(move |entry| entry.interaction != Interaction::Customer && sub.names.text(entry.task) == task)
+}
+
 /// Whether processor time of the task was measured.
 fn measured(sub: &SubModel, task: &str) -> bool {
-    let own = |entry: &&EntryTotal| entry.interaction != Interaction::Customer && sub.names.text(entry.task) == task;
-    sub.entries().iter().filter(own).any(is_measured)
+    entries_of(sub, task).any(is_measured)
 }
 
 fn processor_of(machines: &BTreeSet<&str>) -> String {

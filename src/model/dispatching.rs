@@ -3,15 +3,16 @@
 use std::collections::BTreeMap;
 
 use crate::lqn::stays::Stay;
-use crate::lqn::submodel::{EntryTotal, Interaction, SubModel};
+use crate::lqn::submodel::{EntryTotal, SubModel};
+use crate::model::deployment;
 
-/// From fewer requests that came after another one to the same instance nothing follows.
+/// Fewer gaps tell nothing.
 const ENOUGH: u64 = 100;
 
 /// Requests come in turn where gaps vary less than this part of what they do by chance. Of traces with 5 % of spans lost it is a quarter.
 const REGULAR: f64 = 0.5;
 
-/// How many requests of the task came from one to an instance to the next one to the same: their number, sum and sum of squares.
+/// Gaps between requests to the same instance, counted in requests of the task: their number, sum and sum of squares.
 #[derive(Clone, Copy, Debug, Default)]
 struct Gaps {
     count: u64,
@@ -44,10 +45,7 @@ impl Gaps {
 /// Whether requests came to the instances of a task in turn, as round robin dispatches them (Harchol-Balter, Performance Modeling and Design of Computer Systems, 2013, §24.1).
 /// It needs all requests: of sampled ones nothing is told.
 pub(super) fn is_in_turn(sub: &SubModel, task: &str) -> bool {
-    let own = |entry: &&EntryTotal| {
-        entry.interaction != Interaction::Customer && sub.names.text(entry.task) == task && entry.stays.seen() > 0
-    };
-    let entries: Vec<&EntryTotal> = sub.entries().iter().filter(own).collect();
+    let entries: Vec<&EntryTotal> = deployment::entries_of(sub, task).filter(|entry| entry.stays.seen() > 0).collect();
     let before = entries.iter().filter_map(|entry| entry.stays.complete_before()).min();
     // The first stay of an invocation begins where its request comes; all entries take turns together.
     let mut came: Vec<(i64, u32)> = Vec::new();

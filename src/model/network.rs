@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::diagnostic::quantity::milliseconds;
 use crate::diagnostic::{Diagnostic, Place, Severity};
-use crate::lqn::submodel::{EntryIndex, EntryTotal, Interaction, Moments, RequestKind, WorkTotal};
+use crate::lqn::submodel::{EntryIndex, EntryTotal, Interaction, Moments, RequestKind, ScenarioTotal, WorkTotal};
 use crate::model::config::{Configuration, Network};
 use crate::model::origins::TaskOrigin;
 use crate::model::parts::Parts;
@@ -66,7 +66,9 @@ pub fn findings(parts: &Parts<'_>, configuration: &Configuration) -> Vec<Diagnos
     for own in customers.map(|work| &work.network).chain(seen.values()) {
         all.merge(own);
     }
-    match (general, latency(parts, &all)) {
+    let entries = parts.entries.iter().map(|index| parts.sub.entry(*index));
+    let scenarios = parts.customers.iter().map(|customer| &customer.scenario_total);
+    match (general, latency(entries, scenarios, &all)) {
         (None, Some(mean)) => {
             let message = format!("network latency per call: {} (measured)", milliseconds(mean));
             let note = Diagnostic::new(Severity::Note, codes::NETWORK_KEPT, Place::Nowhere, message).with_note(
@@ -90,14 +92,17 @@ pub fn findings(parts: &Parts<'_>, configuration: &Configuration) -> Vec<Diagnos
     findings
 }
 
-/// Network latency per call, seconds, of the calls that have some. By clocks that count milliseconds or more, calls without any are cut off like the others are rounded up,
-/// so that all calls count of which both halves were recorded.
-fn latency(parts: &Parts<'_>, seen: &Moments) -> Option<f64> {
+/// Mean network latency per call, seconds, of what was seen of it. Clocks that count milliseconds or more show no latency for many calls; there all calls of the entries count.
+pub fn latency<'e>(
+    entries: impl Iterator<Item = &'e EntryTotal>,
+    mut scenarios: impl Iterator<Item = &'e ScenarioTotal>,
+    seen: &Moments,
+) -> Option<f64> {
     let mean = seen.mean()?;
-    if parts.customers.iter().all(|customer| clocks::step(&customer.scenario_total).is_none()) {
+    if scenarios.all(|scenario| clocks::step(scenario).is_none()) {
         return Some(mean);
     }
-    let calls: u64 = parts.entries.iter().flat_map(|index| parts.sub.entry(*index).work.values()).map(waited).sum();
+    let calls: u64 = entries.flat_map(|entry| entry.work.values()).map(waited).sum();
     Some(seen.sum.as_f64() / calls.max(seen.count) as f64)
 }
 

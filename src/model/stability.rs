@@ -1,6 +1,6 @@
 //! Whether a model can sustain given rates: the utilisations that they would cause, without any queueing.
 
-use crate::lqn::bounds::{AsymptoticBounds, Resource};
+use crate::lqn::bounds::{self, AsymptoticBounds, Resource};
 use crate::lqn::operational::{AnalysisError, OperationalAnalysis};
 use crate::lqn::{EntryId, Model};
 
@@ -44,9 +44,7 @@ pub fn check(model: &Model, rates: &[(EntryId, f64)]) -> Result<(), Overload> {
 
 /// How busy the busiest processor or task is under open arrivals, per server; 0 where there are none.
 pub fn busiest(model: &Model) -> f64 {
-    let analysis = OperationalAnalysis::new(model, MOST_STEPS).ok();
-    let rooms = analysis.map(|analysis| AsymptoticBounds::new(analysis).rooms()).unwrap_or_default();
-    rooms.first().map_or(0.0, |room| room.utilization)
+    bounds::busiest(model, MOST_STEPS)
 }
 
 /// Entries that call or forward to each other in a circle, if there is one.

@@ -11,7 +11,7 @@ use crate::diagnostic::quantity::{milliseconds, time};
 use crate::lqn::submodel::{Interaction, Moments, SubModel};
 use crate::lqn::{Dispatching, Model, Multiplicity, Task};
 use crate::model::load::{observed_rate, quoted, short, toml_key};
-use crate::model::{Configuration, Host, Load, LoadReason, Origins, ScenarioOrigin, deployment};
+use crate::model::{Configuration, Host, Load, LoadReason, Origins, ScenarioOrigin, deployment, network};
 
 /// The least think time of suggested customers, seconds.
 const THINK_TIME: f64 = 1.0;
@@ -29,9 +29,9 @@ pub fn starter(sub: &SubModel, configuration: &Configuration, model: &Model, ori
     for scenario in &origins.scenarios {
         scenario_of(&mut text, sub, scenario);
     }
-    let mut network = Moments::default();
-    sub.entries().iter().flat_map(|entry| entry.work.values()).for_each(|work| network.merge(&work.network));
-    if let Some(mean) = network.mean() {
+    let mut seen = Moments::default();
+    sub.entries().iter().flat_map(|entry| entry.work.values()).for_each(|work| seen.merge(&work.network));
+    if let Some(mean) = network::latency(sub.entries().iter(), sub.scenarios.values(), &seen) {
         let _ = write!(
             text,
             "\n# Network latency per call: {} as measured. It delays callers and loads no processor. \"traced\", \"none\", or a time per call;\n\

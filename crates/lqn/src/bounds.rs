@@ -116,6 +116,13 @@ impl Room {
     }
 }
 
+/// How busy the busiest resource of a model is under open arrivals, per server, by the utilisation law; 0 where there are none, or no operational analysis within so many steps.
+pub fn busiest(model: &Model, limit: usize) -> f64 {
+    let analysis = OperationalAnalysis::new(model, limit).ok();
+    let rooms = analysis.map(|analysis| AsymptoticBounds::new(analysis).rooms()).unwrap_or_default();
+    rooms.first().map_or(0.0, |room| room.utilization)
+}
+
 /// The asymptotic bounds of a model, from one operational analysis.
 #[derive(Clone, Debug)]
 pub struct AsymptoticBounds<'a> {

@@ -164,8 +164,13 @@ pub enum Dispatching {
     /// Each caller calls the copies that its fan-out gives it, whatever other callers do.
     #[default]
     FanOut,
-    /// All requests, whoever makes them, go to one copy after the other.
+    /// Requests go to the copies in turn, whichever task calls.
     RoundRobin,
+}
+
+impl Dispatching {
+    /// The words of the JSON form and of configurations.
+    pub const WORDS: [(&str, Self); 2] = [("fan-out", Self::FanOut), ("round-robin", Self::RoundRobin)];
 }
 
 /// A processor.
@@ -494,6 +499,11 @@ impl Processor {
 }
 
 impl Task {
+    /// Whether its copies take requests in turn. A lock is given back where it was taken.
+    pub fn takes_turns(&self) -> bool {
+        self.replicas > 1 && self.dispatching == Dispatching::RoundRobin && !self.scheduling.is_lock()
+    }
+
     /// How many copies there are: one where the model says none.
     pub fn copies(&self) -> u32 {
         self.replicas.max(1)

@@ -1,6 +1,6 @@
-//! The words of the languages for the order of service, and of JSON for how requests come to copies.
+//! The words of the languages for the order of service.
 
-use crate::{Dispatching, Scheduling, SemaphoreRole};
+use crate::{Scheduling, SemaphoreRole};
 
 /// Letters of the text language for processors.
 pub(super) const PROCESSOR_LETTERS: [(&str, Scheduling); 7] = [
@@ -67,10 +67,6 @@ pub(super) const ROLE_WORDS: [(&str, SemaphoreRole); 6] = [
     ("w-lock", SemaphoreRole::WriteLock),
     ("w-unlock", SemaphoreRole::WriteUnlock),
 ];
-
-/// Words of JSON for how requests come to copies.
-pub(super) const DISPATCHING_WORDS: [(&str, Dispatching); 2] =
-    [("fan-out", Dispatching::FanOut), ("round-robin", Dispatching::RoundRobin)];
 
 /// What a word stands for in a table.
 pub(super) fn meaning<T: Copy>(table: &[(&'static str, T)], word: &str) -> Option<T> {

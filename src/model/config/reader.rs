@@ -32,10 +32,6 @@ const SCHEDULINGS: [(&str, Scheduling); 9] = [
     ("delay", Scheduling::Delay),
 ];
 
-/// Names of how requests come to copies, as in the JSON model language.
-const DISPATCHINGS: [(&str, Dispatching); 2] =
-    [("fan-out", Dispatching::FanOut), ("round-robin", Dispatching::RoundRobin)];
-
 /// The name of an order of service that a processor can have.
 pub fn scheduling_name(scheduling: Scheduling) -> Option<&'static str> {
     SCHEDULINGS.iter().find(|(_, own)| *own == scheduling).map(|(name, _)| *name)
@@ -222,10 +218,10 @@ impl<'f> Reader<'f> {
     /// How requests come to the copies of a task.
     pub fn dispatching(&mut self, item: &Item<'_>) -> Option<Dispatching> {
         let text = self.text(item, "`dispatching`")?;
-        if let Some((_, dispatching)) = DISPATCHINGS.iter().find(|(name, _)| *name == text.to_lowercase()) {
+        if let Some((_, dispatching)) = Dispatching::WORDS.iter().find(|(name, _)| *name == text.to_lowercase()) {
             return Some(*dispatching);
         }
-        let names = DISPATCHINGS.map(|(name, _)| name);
+        let names = Dispatching::WORDS.map(|(name, _)| name);
         let finding =
             Diagnostic::error(codes::VALUE, self.place(item.span()), format!("unknown way of dispatching `{text}`"))
                 .with_note(format!("known are {}", list(&names)))

@@ -570,7 +570,7 @@ fn copies_that_take_requests_in_turn_queue_less() {
                 let response = |results: &Results| results.entries[0].open_response.expect("it has open arrivals");
                 let solved = layered(&model, &LayeredOptions::default()).expect("it can be solved");
                 near(response(&solved), expected, &format!("{number} copies, {dispatching:?}"));
-                assert_eq!(solved.convergence.exact, dispatching == Dispatching::FanOut && solved.convergence.exact);
+                assert!(dispatching == Dispatching::FanOut || !solved.convergence.exact);
                 let simulated = simulate(&model, &SimulateOptions::default()).expect("it can be simulated");
                 let off = response(&simulated) / expected - 1.0;
                 assert!(off.abs() < 0.03, "{number} copies, {dispatching:?}: {off}");

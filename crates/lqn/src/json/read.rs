@@ -3,7 +3,7 @@
 use crate::builder::Builder;
 use crate::findings::{Fault, Findings, fault};
 use crate::json::shape::{self, Document};
-use crate::scheduling::{DISPATCHING_WORDS, ROLE_WORDS, WORDS, meaning};
+use crate::scheduling::{ROLE_WORDS, WORDS, meaning};
 use crate::{
     ActivityId, Body, Call, CallKind, CallOrder, Dispatching, EntryId, Fork, Forwarding, Group, Histogram, Join,
     Multiplicity, Precedence, Processor, ProcessorId, Scheduling, SemaphoreRole, Task, TaskId, Work, codes,
@@ -313,9 +313,9 @@ fn scheduling(word: &str) -> Result<Scheduling, Fault> {
 }
 
 fn dispatching(word: &str) -> Result<Dispatching, Fault> {
-    meaning(&DISPATCHING_WORDS, word).ok_or_else(|| {
+    meaning(&Dispatching::WORDS, word).ok_or_else(|| {
         let error = fault(codes::SYNTAX, format!("there is no dispatching `{word}`"));
-        Box::new(error.with_similar(word, DISPATCHING_WORDS.iter().map(|&(known, _)| known)))
+        Box::new(error.with_similar(word, Dispatching::WORDS.iter().map(|&(known, _)| known)))
     })
 }
 

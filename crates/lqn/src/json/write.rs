@@ -1,7 +1,7 @@
 //! Writes the JSON form.
 
 use crate::json::shape::{self, Document};
-use crate::scheduling::{DISPATCHING_WORDS, ROLE_WORDS, WORDS, word};
+use crate::scheduling::{ROLE_WORDS, WORDS, word};
 use crate::{
     Activity, ActivityId, Body, CallKind, CallOrder, Dispatching, Entry, EntryId, Fork, Histogram, Join, Model,
     Multiplicity, Precedence, Scheduling, Task, TaskId, Work,
@@ -101,7 +101,7 @@ impl Shapes<'_> {
             replicas: task.replicas,
             dispatching: Some(task.dispatching)
                 .filter(|own| *own != Dispatching::FanOut)
-                .and_then(|own| word(&DISPATCHING_WORDS, own))
+                .and_then(|own| word(&Dispatching::WORDS, own))
                 .map(str::to_owned),
             priority: task.priority,
             think_time: task.think_time,

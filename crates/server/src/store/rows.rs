@@ -143,7 +143,7 @@ fn add(sum: &mut Option<(SubModel, String)>, content: &[u8]) -> Result<(), Store
     Ok(())
 }
 
-/// Adds a sub-model to others whose entries are told apart in the same way.
+/// Merges a sub-model into a sum. Both must tell entries apart by the same rule.
 pub fn add_to((sum, own): &mut (SubModel, String), submodel: &SubModel, merge: &str) -> Result<(), StoreError> {
     if own != merge {
         return Err(StoreError::Damaged(format!("some intervals were merged by {own}, others by {merge}")));

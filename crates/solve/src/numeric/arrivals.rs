@@ -16,8 +16,8 @@ pub(crate) fn regular(arrivals: f64, service: f64, load: f64) -> f64 {
     if load >= 1.0 {
         return heavy;
     }
-    let exponential = f64::midpoint(arrivals, 1.0);
-    found_busy(arrivals, load) * (1.0 - load) / (load * (1.0 - found_busy(arrivals, load))) * heavy / exponential
+    let (busy, exponential) = (found_busy(arrivals, load), f64::midpoint(arrivals, 1.0));
+    busy * (1.0 - load) / (load * (1.0 - busy)) * heavy / exponential
 }
 
 /// The probability with which an arrival finds the server busy.

@@ -5,8 +5,8 @@
 //! them. All copies are alike, so figures are those of one copy; those of a call are means over the copies called.
 
 use dyelog_lqn::model::{
-    Activity, ActivityId, Body, Call, Dispatching, Entry, EntryId, Fork, Forwarding, Join, Model, Precedence,
-    Processor, ProcessorId, Task, TaskId, Work,
+    Activity, ActivityId, Body, Call, Entry, EntryId, Fork, Forwarding, Join, Model, Precedence, Processor,
+    ProcessorId, Task, TaskId, Work,
 };
 use dyelog_lqn::results::{ActivityResult, CallResult, EntryResult, ProcessorResult, Results, TaskResult};
 
@@ -296,15 +296,14 @@ fn mean<T>(all: &[T], value: impl Fn(&T) -> f64) -> f64 {
     all.iter().map(value).sum::<f64>() / all.len().max(1) as f64
 }
 
-/// By task of the model unfolded: how many copies take requests in turn, of which it is one. Empty where none do. A lock is given back where it was taken.
+/// By task of the model unfolded: how many copies take requests in turn, of which it is one. Empty where none do.
 pub(crate) fn turns(model: &Model) -> Vec<u32> {
-    let in_turn = |task: &Task| task.dispatching == Dispatching::RoundRobin && !task.scheduling.is_lock();
-    if !model.tasks.iter().any(|task| task.replicas > 1 && in_turn(task)) {
+    if !model.tasks.iter().any(Task::takes_turns) {
         return Vec::new();
     }
     let of = |task: &Task| {
         let copies = task.copies();
-        std::iter::repeat_n(if in_turn(task) { copies } else { 1 }, copies as usize)
+        std::iter::repeat_n(if task.takes_turns() { copies } else { 1 }, copies as usize)
     };
     model.tasks.iter().flat_map(of).collect()
 }

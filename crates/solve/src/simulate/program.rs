@@ -7,9 +7,8 @@ mod build;
 mod graph;
 
 use dyelog_diagnostic::Diagnostics;
-use dyelog_lqn::bounds::AsymptoticBounds;
+use dyelog_lqn::bounds;
 use dyelog_lqn::model::{CallKind, EntryId, Model, SemaphoreRole};
-use dyelog_lqn::operational::OperationalAnalysis;
 use dyelog_lqn::results::Caller;
 
 use super::random::Times;
@@ -262,7 +261,7 @@ impl<'a> SimulationProgram<'a> {
             forwards: Vec::new(),
             rows: Vec::new(),
             layout: Layout::default(),
-            most_requests: if asks_too_much(model) { FEW_REQUESTS } else { MOST_REQUESTS },
+            most_requests: if bounds::busiest(model, MOST_STEPS) < 1.0 { MOST_REQUESTS } else { FEW_REQUESTS },
             caveats: caveats::of_model(model, Answer::Simulation),
         };
         program.add_tasks()?;
@@ -287,11 +286,4 @@ impl<'a> SimulationProgram<'a> {
         let task = &self.tasks[plan.task as usize];
         task.of_role(plan.role, copy % task.instances.count)
     }
-}
-
-/// Whether open arrivals ask for more than some resource has, by the utilisation law: then queues grow, whatever chance does.
-fn asks_too_much(model: &Model) -> bool {
-    let analysis = OperationalAnalysis::new(model, MOST_STEPS).ok();
-    let rooms = analysis.map(|analysis| AsymptoticBounds::new(analysis).rooms()).unwrap_or_default();
-    rooms.iter().any(|room| room.utilization >= 1.0)
 }

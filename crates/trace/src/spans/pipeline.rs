@@ -125,7 +125,7 @@ impl<'o> Giver<'o> {
         let Self { survey, grains, options, wanted, emitter, missing, tree, plan } = self;
         let known = Knowledge { learned: &survey.learned, unknown: &survey.unknown };
         load(forest, tree_range, tree);
-        // Who waits for messages begins no operation: what came of them is part of those of their producers.
+        // A span that waits for messages is no operation: work on a message belongs to the operation of its producer.
         if tree.spans.len() == 1 && tree.spans[0].polls() {
             missing.idle += 1;
             return ControlFlow::Continue(());

@@ -91,7 +91,7 @@ pub struct Emitter {
     current: u32,
     origin: i64,
     tolerance: Tolerance,
-    /// What ends after this is not waited for by the first visit, which has ended by then.
+    /// The first visit has ended by then, and does not wait for what ends later.
     late: i64,
     /// How many spans there are, and what visits begin at that have none of their own: the span that tells of each, and how it is known.
     spans: u32,
@@ -187,7 +187,7 @@ impl Run<'_> {
             }
             VisitStep::End { visit } => {
                 let of = &self.plan.visits[visit as usize];
-                // What is late ends on threads of its own.
+                // Late items end on threads of their own.
                 let end = if visit == 0 && of.extent > self.e.late { of.end } else { of.extent };
                 self.node(Kind::End, visit, end, of.span);
             }

@@ -3,9 +3,7 @@
 use dyelog_diagnostic::{Diagnostic, Diagnostics, Place};
 use dyelog_lqn::flow::ActivityGraph;
 use dyelog_lqn::invocation::Invocation;
-use dyelog_lqn::model::{
-    Body, CallKind, CallOrder, Dispatching, EntryId, Model, Multiplicity, Scheduling, TaskId, Work,
-};
+use dyelog_lqn::model::{Body, CallKind, CallOrder, EntryId, Model, Multiplicity, Scheduling, TaskId, Work};
 use dyelog_lqn::results::Caller;
 
 use super::graph::Graph;
@@ -71,7 +69,7 @@ impl SimulationProgram<'_> {
                 instances: Span { first: first as u32, count: copies },
                 customers: if source { threads } else { 0 },
                 think: Times::new(task.think_time, 1.0),
-                in_turn: copies > 1 && task.dispatching == Dispatching::RoundRobin && !task.scheduling.is_lock(),
+                in_turn: task.takes_turns(),
             });
         }
         Ok(())
