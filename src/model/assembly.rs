@@ -143,10 +143,15 @@ impl<'a> Assembly<'a> {
         let processor =
             self.processor(settings.and_then(|settings| settings.processor.as_deref()).unwrap_or(identifier));
         let configured = settings.and_then(|settings| settings.scheduling);
+        let named = self.parts.sub.names.get(identifier);
+        let pool = named.and_then(|name| self.traced.pool(name));
+        // Connections of an instance are of no use to others. That is as it is with copies where nothing queues for what they lead to.
+        let is_delay = self.model.processors[processor.index()].multiplicity == Multiplicity::Infinite;
+        let copies = pool.map_or(1, |pool| if is_delay { pool.copies } else { 1 });
         let seen = || {
-            let name = self.parts.sub.names.get(identifier)?;
-            let instances = self.parts.sub.instances.get(&name).map(|count| Multiplicity::Finite(*count));
-            instances.or_else(|| self.traced.threads(name))
+            let instances = named.and_then(|name| self.parts.sub.instances.get(&name).copied());
+            let of_pool = || pool.map(|pool| pool.threads.saturating_mul(pool.copies / copies));
+            instances.or_else(of_pool).map(Multiplicity::Finite)
         };
         let threads =
             settings.and_then(|settings| settings.threads).or_else(seen).or(self.configuration.defaults.threads);
@@ -157,7 +162,9 @@ impl<'a> Assembly<'a> {
             (configured, Some(threads)) => (configured.unwrap_or(Scheduling::Fcfs), threads),
         };
         let priority = settings.and_then(|settings| settings.priority).unwrap_or(0);
-        let replicas = settings.and_then(|settings| settings.replicas).unwrap_or(1);
+        let is_threads_given = settings.is_some_and(|settings| settings.threads.is_some());
+        let replicas =
+            settings.and_then(|settings| settings.replicas).unwrap_or(if is_threads_given { 1 } else { copies });
         let dispatching = settings.and_then(|settings| settings.dispatching).unwrap_or_default();
         let task = Task { multiplicity, priority, replicas, dispatching, ..Task::new(&name, processor, scheduling) };
         self.task(task, TaskOrigin { identifier: identifier.into(), instance, customer: false })

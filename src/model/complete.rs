@@ -31,8 +31,8 @@ pub fn complete(
 /// What traces tell of the hosts of a system that is configured so.
 pub fn traced(sub: &SubModel, configuration: &Configuration) -> Traced {
     let configuration = &deployment::placed(sub, configuration).0;
-    let sub = &weave::decided(sub);
-    let mut parts = Parts::new(sub);
+    let decided = weave::decided(sub);
+    let mut parts = Parts::of_decided(&decided);
     let lost = parts.leave_out_fragments();
     parts.configure(configuration, &mut Vec::new());
     Traced::of(&parts, configuration, fragments::lost_part(&lost, &parts))
@@ -49,8 +49,10 @@ pub fn complete_as_traced(
     traced: Option<&Traced>,
 ) -> Result<(Model, Vec<Diagnostic>, Origins), Diagnostics> {
     let demands = configuration.demands()?;
-    let sub = &weave::decided(sub);
-    let mut parts = Parts::new(sub);
+    let recorded = sub;
+    let decided = weave::decided(sub);
+    let sub = &decided.sub;
+    let mut parts = Parts::of_decided(&decided);
     let lost = parts.leave_out_fragments();
     if parts.customers.is_empty() {
         let finding =
@@ -102,7 +104,7 @@ pub fn complete_as_traced(
         findings.extend(stationarity::finding(scenario, total, rates.as_ref()));
     }
     findings.extend(sampling::finding(&parts.customers, load::told_weight));
-    findings.extend(stationarity::work_findings(sub));
+    findings.extend(stationarity::work_findings(recorded));
     findings.extend(alike::finding(sub));
     findings.extend(outcomes::note(&parts, sub, &built.model, &built.origins));
     findings.extend(found);

@@ -116,7 +116,7 @@ impl Explained {
         entry: EntryId,
     ) -> Result<Self, Diagnostics> {
         let values = configuration.demands()?;
-        let decided = &weave::decided(sub);
+        let decided = &weave::decided(sub).sub;
         let task = model.entries[entry.index()].task;
         let (identifier, customer) = {
             let origin = &origins.tasks[task.index()];

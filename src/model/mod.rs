@@ -14,6 +14,7 @@ mod clocks;
 pub mod codes;
 mod complete;
 pub mod config;
+mod connections;
 mod demand;
 mod deployment;
 mod dispatching;

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use crate::diagnostic::Diagnostic;
 use crate::lqn::submodel::{EntryIndex, EntryTotal, Interaction, RequestKind, ScenarioTotal, SubModel};
 use crate::model::config::{Configuration, PlacedName};
+use crate::model::pools::Pool;
+use crate::model::weave::Decided;
 use crate::model::{Load, codes, load, profile};
 use crate::names::Name;
 
@@ -17,6 +19,8 @@ pub struct Parts<'s> {
     pub customers: Vec<Customer>,
     /// All other entries, in canonical order.
     pub entries: Vec<EntryIndex>,
+    /// The pools of threads and connections that calls were seen to wait for, by task.
+    pub pools: BTreeMap<Name, Pool>,
 }
 
 /// A scenario's customer: all its entries in one, because a reference task has one.
@@ -70,7 +74,12 @@ impl<'s> Parts<'s> {
                 }
             }
         }
-        Self { sub, customers: customers.into_values().collect(), entries }
+        Self { sub, customers: customers.into_values().collect(), entries, pools: BTreeMap::new() }
+    }
+
+    /// Of a sub-model whose calls are in order.
+    pub fn of_decided(decided: &'s Decided) -> Self {
+        Self { pools: decided.pools.clone(), ..Self::new(&decided.sub) }
     }
 
     /// Puts the configuration's part into the customers: tasks that stand for them, loads, and usage profiles.

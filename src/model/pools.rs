@@ -14,25 +14,29 @@ use crate::model::{clocks, codes, load};
 use crate::names::Name;
 
 /// From fewer calls that came while all threads were busy nothing follows.
-const ENOUGH: usize = 10;
+pub const ENOUGH: usize = 10;
 
 /// A visit begins right after another one where less than this part of the mean interval between ends has passed, with all threads busy. By chance one of ten does.
-const RIGHT_AFTER: f64 = 0.1;
+pub const RIGHT_AFTER: f64 = 0.1;
 
 /// So many of the calls that came while all threads were busy begin right when a thread is free: (1, 2).
 const MOSTLY: (usize, usize) = (1, 2);
 
 /// Calls that waited took so many times as long on their way as the others.
-const LONGER: f64 = 1.5;
+pub const LONGER: f64 = 1.5;
 
 /// How many tasks are named.
 const SHOWN: usize = 12;
 
-/// The threads of a task.
+/// The threads of a task, or the connections to it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pool {
-    /// How many, of each instance.
+    /// How many threads each instance has, or connections each instance of the caller.
     pub threads: u32,
+    /// How many instances of the caller there were at a time that have connections; 1 of threads.
+    pub copies: u32,
+    /// The task whose connections these are; `None` of threads.
+    pub of: Option<Name>,
     /// How long a call waits for one on average, those that do not wait included, seconds.
     pub wait: f64,
     /// How many calls came while all were busy.
@@ -42,7 +46,7 @@ pub struct Pool {
 }
 
 /// The pools of threads that calls were seen to wait for, by task.
-pub fn find(sub: &SubModel) -> BTreeMap<Name, Pool> {
+fn find(sub: &SubModel) -> BTreeMap<Name, Pool> {
     // Of what was not traced, visits under way are missing.
     if !sub.scenarios.values().all(load::is_nearly_whole) {
         return BTreeMap::new();
@@ -54,11 +58,11 @@ pub fn find(sub: &SubModel) -> BTreeMap<Name, Pool> {
     tasks.into_iter().filter_map(|(task, entries)| Some((task, Ways::of(&entries).pool()?))).collect()
 }
 
-/// Takes what calls waited for threads off their network latency.
-pub fn take_off_waits(sub: &mut SubModel) {
+/// Takes what calls waited for threads off their network latency; gives the pools, by task.
+pub fn take_off_waits(sub: &mut SubModel) -> BTreeMap<Name, Pool> {
     let pools = find(sub);
     if pools.is_empty() {
-        return;
+        return pools;
     }
     let waits: Vec<f64> =
         sub.entries().iter().map(|entry| pools.get(&entry.task).map_or(0.0, |pool| pool.wait)).collect();
@@ -81,6 +85,7 @@ pub fn take_off_waits(sub: &mut SubModel) {
             work.network.squares = (work.network.squares as f64 * left * left) as i128;
         }
     }
+    pools
 }
 
 /// How long an invocation of each entry takes for waits of its calls for threads, and for those of what they call, seconds: as much as each call of
@@ -118,15 +123,27 @@ pub fn note(sub: &SubModel, pools: &BTreeMap<Name, Pool>) -> Option<Diagnostic> 
     pools.sort_by_key(|(task, _)| *task);
     let (first, _) = *pools.first()?;
     let tasks = if pools.len() == 1 { "one task".to_owned() } else { format!("{} tasks", pools.len()) };
-    let message = format!("the threads of {tasks} were found, since calls wait for them");
+    let has = |is_of: fn(&Option<Name>) -> bool| pools.iter().any(|(_, pool)| is_of(&pool.of));
+    let what = match (has(Option::is_none), has(Option::is_some)) {
+        (true, true) => "threads of, and connections to,",
+        (false, true) => "connections to",
+        _ => "threads of",
+    };
+    let message = format!("the {what} {tasks} were found, since calls wait for them");
     let mut finding = Diagnostic::new(Severity::Note, codes::POOLS, Place::Nowhere, message);
     for (task, pool) in pools.iter().take(SHOWN) {
-        let Pool { threads, wait, waited, right_after } = *pool;
-        finding = finding.with_note(format!(
-            "`{task}`: {threads}; a call waits {} for one, and {} of the {waited} calls that came while all were busy began right when one was free",
-            milliseconds(wait),
-            percent(right_after as f64 / waited as f64)
-        ));
+        let Pool { threads, copies, of, wait, waited, right_after } = *pool;
+        let (right, wait) = (percent(right_after as f64 / waited as f64), milliseconds(wait));
+        finding = finding.with_note(match of {
+            None => format!("`{task}`: {threads}; a call waits {wait} for one, and {right} of the {waited} calls that came while all were busy began right when one was free"),
+            Some(of) => {
+                let of = match copies {
+                    1 => format!("`{}`", sub.names.text(of)),
+                    _ => format!("each of {copies} instances of `{}`", sub.names.text(of)),
+                };
+                format!("`{task}`: {threads} of {of}; a call waits {wait} for one, and {right} of the {waited} calls that took the last one began right when another call ended")
+            }
+        });
     }
     if pools.len() > SHOWN {
         finding = finding.with_note(format!("and {} more", pools.len() - SHOWN));
@@ -241,6 +258,6 @@ impl Ways {
         };
         let is_pool = right_after * MOSTLY.1 >= held.len() * MOSTLY.0 && mean(&held) > LONGER * base;
         let wait = (self.all.mean()? - base * 1e-9).max(0.0);
-        is_pool.then_some(Pool { threads, wait, waited: held.len(), right_after })
+        is_pool.then_some(Pool { threads, copies: 1, of: None, wait, waited: held.len(), right_after })
     }
 }

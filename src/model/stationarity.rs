@@ -10,6 +10,7 @@
 //!
 //! What lies before and after a change is looked at in the same way. The longest part without a change is what models are made of.
 
+mod phases;
 mod sampler;
 pub mod series;
 mod work;
@@ -60,7 +61,7 @@ pub fn finding(scenario: &str, total: &ScenarioTotal, rates: Option<&OneFactor>)
 
 /// What changes in the work of services within a recording of which all is modelled.
 pub fn work_findings(sub: &SubModel) -> Vec<Diagnostic> {
-    work::changed(sub).into_iter().map(|own| of_all(own.finding)).collect()
+    work::changed(sub).into_iter().map(|own| of_all(own.finding)).chain(phases::finding(sub)).collect()
 }
 
 /// What there is to say of a recording of which all is modelled.

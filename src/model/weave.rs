@@ -15,8 +15,10 @@ use petgraph::unionfind::UnionFind;
 use crate::lqn::submodel::{EntryIndex, EntryKey, EntryTotal, Interaction, Position, RequestKind, Seconds, SubModel};
 use crate::lqn::timing::{CallLabel, CallTotal, PairTotal};
 use crate::model::fragments::{fill_times, give_back};
+use crate::model::pools::Pool;
 use crate::model::weave::phase::PhaseParts;
-use crate::model::{pools, sampling};
+use crate::model::{connections, pools, sampling};
+use crate::names::Name;
 
 /// Calls are in order where they are so in 98 of 100 invocations: (98, 100).
 const IN_ORDER: (u64, u64) = (98, 100);
@@ -28,12 +30,21 @@ const OUTVOTED: (u64, u64) = (2, 100);
 /// How many branches calls are drawn as at most that have one label for all of them.
 const WIDEST: u64 = 16;
 
-/// The sub-model with its calls in order: work at the positions where it is done, and blocks where calls run side by side. Entries
-/// keep their numbers.
-pub fn decided(sub: &SubModel) -> SubModel {
+/// A sub-model with its calls in order: work at the positions where it is done, and blocks where calls run side by side. Entries
+/// keep their numbers. Waits for threads and connections are taken out of it.
+pub struct Decided {
+    /// The sub-model.
+    pub sub: SubModel,
+    /// The pools of threads and connections that calls were seen to wait for, by task.
+    pub pools: BTreeMap<Name, Pool>,
+}
+
+/// Decides all that is decided of all invocations together.
+pub fn decided(sub: &SubModel) -> Decided {
     let mut sub = sub.clone();
     sampling::settle(&mut sub);
-    pools::take_off_waits(&mut sub);
+    let mut pools = connections::take_off_waits(&mut sub);
+    pools.extend(pools::take_off_waits(&mut sub));
     fill_times(&mut sub);
     give_back(&mut sub);
     outvote(&mut sub);
@@ -47,7 +58,7 @@ pub fn decided(sub: &SubModel) -> SubModel {
         let weave = Weave::of(entry, &keys);
         if entry.blocks.is_empty() { weave.put(entry, &keys) } else { weave.put_in_sequence(entry) }
     }
-    sub
+    Decided { sub, pools }
 }
 
 /// Strands that hardly any invocation has make no structure: what they do is part of the whole.

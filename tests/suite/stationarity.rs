@@ -5,8 +5,10 @@ use dyelog::lqn::saved;
 use dyelog::model::{Configuration, complete};
 use dyelog::pipeline::{self, Input, Options};
 
+use crate::generator::Random;
 use crate::law::reduced;
 use crate::servers::{DEMAND, demand, spans, spans_of, station};
+use crate::waits::{Span, exponential, operation};
 
 /// What there is to say about the recording of these requests.
 fn found(stays: &[(f64, f64)]) -> Vec<Diagnostic> {
@@ -269,5 +271,56 @@ fn a_sampler_that_changes_is_told_from_a_load() {
     {
         assert!((rate / (4.0 * 0.3 / DEMAND) - 1.0).abs() < 0.1, "{rate}");
         assert!(told[0].notes.iter().any(|note| note.contains(word)), "{told:?}");
+    }
+}
+
+/// Operations of `web`, which asks `rec` where that is so at the time, seconds.
+fn asking_in_phases(seed: u64, count: usize, asks: fn(f64, &mut Random) -> u32) -> String {
+    let mut random = Random::new(seed);
+    let (mut text, mut now) = (String::new(), 1.0);
+    for number in 0..count {
+        now += exponential(&mut random, 1.0 / 80.0);
+        let (mut at, mut spans) = (now + exponential(&mut random, 0.002), Vec::new());
+        for call in 0..asks(now, &mut random) {
+            let took = exponential(&mut random, 0.005);
+            let id = 2 + 2 * call as u8;
+            spans.push(Span { service: "web", kind: 3, id, parent: 1, name: "rec", at: (at, at + took + 4e-4) });
+            let served = (at + 2e-4, at + took + 2e-4);
+            spans.push(Span { service: "rec", kind: 2, id: id + 1, parent: id, name: "rec", at: served });
+            at += took + 5e-4;
+        }
+        spans.push(Span { service: "web", kind: 2, id: 1, parent: 0, name: "GET", at: (now, at + 1e-4) });
+        operation(&mut text, number, &spans);
+    }
+    text
+}
+
+fn phases_of(text: &str) -> Vec<String> {
+    let sub = reduced("t.jsonl", text.as_bytes());
+    let findings = complete(&sub, &Configuration::default()).expect("there are requests").1;
+    let named = findings.into_iter().filter(|own| own.message.contains("in phases"));
+    named.flat_map(|own| own.notes.into_iter().take(1)).collect()
+}
+
+/// A breaker that is open for five seconds of each twenty-five: 1.25 times as many calls come while it is closed.
+#[test]
+fn calls_in_phases_are_told() {
+    for seed in 1..=4 {
+        let told = phases_of(&asking_in_phases(seed, 6000, |now, _| u32::from(now % 25.0 >= 5.0)));
+        let [note] = &told[..] else { panic!("seed {seed}: {told:?}") };
+        let times = note.split("there are ").nth(1).and_then(|rest| rest.split(' ').next()).expect("it has a factor");
+        let times: f64 = times.parse().expect("it is a number");
+        assert!(note.contains("`rec`") && (times - 1.25).abs() < 0.08, "seed {seed}: {note}");
+    }
+}
+
+/// Operations of which each tenth makes twenty calls vary the number of calls as much, and by chance.
+#[test]
+fn calls_that_vary_by_chance_come_in_no_phases() {
+    let fractions: [fn(f64, &mut Random) -> u32; 3] =
+        [|_, random| u32::from(random.below(5) > 0), |_, _| 1, |_, random| if random.below(10) == 0 { 20 } else { 0 }];
+    for (seed, asks) in (1..).zip(fractions.into_iter().cycle()).take(9) {
+        let told = phases_of(&asking_in_phases(seed, 4000, asks));
+        assert!(told.is_empty(), "seed {seed}: {told:?}");
     }
 }

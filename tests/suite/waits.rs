@@ -13,7 +13,7 @@ use crate::generator::Random;
 use crate::law::reduced;
 use crate::servers::{completed, miss, spans, station};
 
-fn exponential(random: &mut Random, mean: f64) -> f64 {
+pub fn exponential(random: &mut Random, mean: f64) -> f64 {
     -mean * ((random.below(1 << 30) + 1) as f64 / (1_u64 << 30) as f64).ln()
 }
 
@@ -277,4 +277,93 @@ fn a_limit_that_hangs_on_servers_which_are_not_certain_says_so() {
     let (model, origins) =
         completed(&spans(&station(2, 4, 0.1, 400), 1000, |_| true), "[processor.host]\nmultiplicity = 4\n");
     assert_eq!(dyelog::study::open_servers::limit_is_open(&model, Some(&origins)), None);
+}
+
+/// Operations of `web`, which has so many connections to a peer without spans: works for 5 ms, waits for a connection, asks the peer for 40 ms, works for a millisecond. The span of
+/// the call begins when there is a connection.
+fn asking_for_a_connection(seed: u64, rate: f64, count: usize, connections: usize) -> String {
+    let mut random = Random::new(seed);
+    let (mut text, mut now, mut free) = (String::new(), 1.0, vec![0.0_f64; connections]);
+    let mut asked: Vec<(f64, f64)> = Vec::new();
+    for _ in 0..count {
+        now += exponential(&mut random, 1.0 / rate);
+        asked.push((now + exponential(&mut random, 0.005), now));
+    }
+    // Who is done with work first has the next one.
+    asked.sort_by(|left, right| left.0.total_cmp(&right.0));
+    for (number, (asked, start)) in asked.into_iter().enumerate() {
+        let first = free.iter_mut().min_by(|left, right| left.total_cmp(right)).expect("there is one");
+        let begin = first.max(asked);
+        let end = begin + regular(&mut random, 0.04);
+        *first = end + 2e-5;
+        let web = Span { service: "web", kind: 2, id: 1, parent: 0, name: "GET", at: (start, end + 1e-3) };
+        let call = Span { service: "web", kind: 3, id: 2, parent: 1, name: "ask", at: (begin, end) };
+        operation(&mut text, number, &[web, call]);
+    }
+    text
+}
+
+/// The work of `web`, seconds an operation.
+fn work_of_web(model: &Model) -> f64 {
+    let results = layered(model, &LayeredOptions::default()).expect("it can be solved");
+    let web = &results.tasks[model.task_named("web").expect("it is there").index()];
+    web.processor_utilization / web.throughput
+}
+
+#[test]
+fn connections_that_calls_wait_for_are_found() {
+    for (seed, rate, connections) in
+        [(1, 75.0, 4), (2, 75.0, 4), (3, 55.0, 3), (4, 15.0, 1), (5, 330.0, 16), (6, 20.0, 4)]
+    {
+        let (model, origins, findings) = told(&asking_for_a_connection(seed, rate, 4000, connections), "");
+        assert_eq!(threads(&model, "peer"), Multiplicity::Finite(connections as u32), "seed {seed}");
+        let work = work_of_web(&model);
+        assert!((work / 0.006 - 1.0).abs() < 0.08, "seed {seed}: {work} s for 0.006 s");
+        assert!(miss(&model, &origins) < 0.06, "seed {seed}: {}", miss(&model, &origins));
+        let pool = findings.iter().find(|own| own.code.0 == "M059").expect("the note names the pool");
+        let begin = format!("`peer`: {connections} of `web`; a call waits");
+        assert!(pool.notes.iter().any(|note| note.starts_with(&begin)), "{pool:?}");
+    }
+}
+
+/// What is predicted of more load than was traced is what a trace of it shows.
+#[test]
+fn waits_for_connections_grow_with_the_load() {
+    let (_, truth, _) = told(&asking_for_a_connection(11, 88.0, 20_000, 4), "");
+    let truth = truth.scenarios[0].observed_response.expect("it was traced");
+    for seed in 1..=3 {
+        let text = asking_for_a_connection(seed, 70.0, 6000, 4);
+        let (model, origins, _) = told(&text, "[scenario.\"web GET\"]\nrate = 88\n");
+        let results = layered(&model, &LayeredOptions::default()).expect("it can be solved");
+        let found = ScenarioResult::all(&model, &results, &origins)[0].response.expect("it is steady");
+        assert!((found / truth - 1.0).abs() < 0.1, "seed {seed}: {found} for {truth}");
+    }
+}
+
+#[test]
+fn a_peer_that_is_asked_at_once_has_no_pool() {
+    for (seed, rate) in [(1, 75.0), (2, 20.0), (3, 15.0)] {
+        let (model, origins, findings) = told(&asking_for_a_connection(seed, rate, 4000, 1000), "");
+        assert_eq!(threads(&model, "peer"), Multiplicity::Infinite, "seed {seed}");
+        assert!(!findings.iter().any(|own| own.code.0 == "M059"), "seed {seed}: {findings:?}");
+        assert!(miss(&model, &origins) < 0.03, "seed {seed}: {}", miss(&model, &origins));
+    }
+}
+
+/// The caller waits for no more than a while: whether it does depends on how long the work takes. The servers of the callee do not.
+#[test]
+fn servers_are_found_where_only_short_calls_are_waited_for() {
+    for (seed, servers, busy) in [(1, 1, 0.65), (2, 1, 0.5), (3, 2, 0.7)] {
+        let mut text = String::new();
+        for (number, (start, end)) in station(seed, servers, busy, 4000).iter().enumerate() {
+            let (start, end) = (start + 1.0, end + 1.0);
+            let until = end.min(start + 0.012) + 5e-4;
+            let web = Span { service: "web", kind: 2, id: 1, parent: 0, name: "GET", at: (start - 1e-3, until) };
+            let call = Span { service: "web", kind: 3, id: 2, parent: 1, name: "find", at: (start - 2e-4, end + 2e-4) };
+            let find = Span { service: "find", kind: 2, id: 3, parent: 2, name: "find", at: (start, end) };
+            operation(&mut text, number, &[web, call, find]);
+        }
+        let (model, ..) = told(&text, "");
+        assert_eq!(processor(&model, "find").multiplicity, Multiplicity::Finite(servers), "{servers} at {busy}");
+    }
 }

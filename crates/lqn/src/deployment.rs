@@ -93,11 +93,7 @@ impl Deployment {
             return site(*digest);
         }
         let text = |name: Name| names.text(name);
-        let digest = Digest::of(DIGEST)
-            .text(text(replica.task))
-            .text(text(replica.instance))
-            .text(text(replica.machine))
-            .short();
+        let digest = digest(text(replica.task), text(replica.instance), text(replica.machine));
         if self.cut.is_none_or(|cut| digest < cut) {
             self.replicas.insert(replica, (digest, *seen));
             if self.replicas.len() > MOST
@@ -121,6 +117,15 @@ impl Deployment {
             self.see(own_names, replica, seen);
         }
     }
+}
+
+/// A number that tells an instance from others, as [`Deployment::see`] gives it.
+pub fn site_of(task: &str, instance: &str, machine: &str) -> u32 {
+    site(digest(task, instance, machine))
+}
+
+fn digest(task: &str, instance: &str, machine: &str) -> u64 {
+    Digest::of(DIGEST).text(task).text(instance).text(machine).short()
 }
 
 /// A number other than 0, which stands for an instance that nobody tells.

@@ -15,7 +15,7 @@ pub const MOST: usize = 8192;
 pub const MOST_VISITS: usize = 4096;
 
 /// The logarithm of a period's length in nanoseconds, to the base of two: 8.6 s.
-const PERIOD: u32 = 33;
+pub const PERIOD: u32 = 33;
 
 /// In the place of a part's number: nobody recorded when that was.
 pub const UNDATED: u32 = u32::MAX;
@@ -164,6 +164,17 @@ impl<const KEPT: usize> Stays<KEPT> {
         kept.sort_unstable_by(Stay::order);
         kept.truncate(KEPT);
         kept
+    }
+
+    /// Keeps only those before a rank.
+    pub fn keep_before(&mut self, rank: Rank) {
+        self.cut_at(rank);
+    }
+
+    /// Changes each that is kept, but for its begin, which decides whether it is.
+    pub fn change(&mut self, change: impl Fn(&mut Stay)) {
+        self.some = self.kept();
+        self.some.iter_mut().for_each(change);
     }
 
     /// The rank before which all stays are among those that are kept; `None` where none was left out.

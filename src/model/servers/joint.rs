@@ -15,6 +15,7 @@ use crate::model::servers::{
     hosts_of, levels, scheduling_given, unlikelihood, waits,
 };
 use crate::model::utilisation::Busy;
+use crate::model::weave::Decided;
 use crate::model::{deployment, weave};
 
 /// Traces of a load, and how the system that they are of is configured.
@@ -111,14 +112,14 @@ impl Joint {
             loads.iter().map(|(sub, configuration)| deployment::placed(sub, configuration).0).collect();
         let loads: Vec<LoadTraces<'_>> = loads.iter().zip(&placed).map(|((sub, _), own)| (*sub, own)).collect();
         let loads = &loads[..];
-        let decided: Vec<SubModel> = loads.iter().map(|(sub, _)| weave::decided(sub)).collect();
+        let decided: Vec<Decided> = loads.iter().map(|(sub, _)| weave::decided(sub)).collect();
         let mut hosts: BTreeMap<String, Tries> = BTreeMap::new();
         let mut measured: BTreeSet<String> = BTreeSet::new();
         let parts: Vec<Parts<'_>> = decided
             .iter()
             .zip(loads)
-            .map(|(sub, (_, configuration))| {
-                let mut parts = Parts::new(sub);
+            .map(|(decided, (_, configuration))| {
+                let mut parts = Parts::of_decided(decided);
                 parts.leave_out_fragments();
                 parts.configure(configuration, &mut Vec::new());
                 parts
@@ -251,7 +252,7 @@ impl Joint {
 
     /// What all the traces together, summed up in one sub-model, tell in that form.
     pub fn traced(&self, all: &SubModel, form: Form) -> Traced {
-        let all = &weave::decided(all);
+        let all = &weave::decided(all).sub;
         let mut traced = Traced { hosts: self.busy.clone(), ..Traced::default() };
         for (name, tries) in &self.hosts {
             let (tried, mut host) = chosen(&tries.tried, form);

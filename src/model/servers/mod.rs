@@ -61,6 +61,9 @@ const MOST_CHANCE: f64 = 0.7;
 /// Servers that are busier than this are as good as always busy.
 const FULL: f64 = 0.995;
 
+/// Where so many servers of a copy or more let nobody wait, what keeps them busy may be a wait as well: machines that are busy with so much queue now and then (ours).
+const MANY: u32 = 8;
+
 /// The most servers that are tried.
 const MOST_SERVERS: usize = 4096;
 
@@ -142,7 +145,7 @@ impl Traced {
     ///
     /// `lost` is the part of spans that was lost.
     pub fn of(parts: &Parts<'_>, configuration: &Configuration, lost: f64) -> Self {
-        let mut traced = Self { pools: pools::find(parts.sub), ..Self::default() };
+        let mut traced = Self { pools: parts.pools.clone(), ..Self::default() };
         let Some(observed) = Observed::of(parts) else { return traced };
         traced.hosts = busy::hosts(parts, configuration, &observed);
         let candidates = lasting::candidates(parts, observed.seconds);
@@ -180,7 +183,8 @@ impl Traced {
                 None => Load::of(&fit, stations, there, probability < 1.0),
             };
             if busy.is_none() {
-                let range = load.range(&fit, stations, probability < 1.0);
+                let (least, most) = load.range(&fit, stations, probability < 1.0 || occupancy.is_sparse());
+                let range = (if may_wait(fit.range) { 0.0 } else { least }, most);
                 traced.work.extend(entries.iter().map(|index| (*index, range)));
             }
             // What was measured is shared out by how long invocations were there, as equal sharing has it.
@@ -265,8 +269,8 @@ impl Traced {
     }
 
     /// The threads of a task, where calls wait for them.
-    pub fn threads(&self, task: Name) -> Option<Multiplicity> {
-        self.pools.get(&task).map(|pool| Multiplicity::Finite(pool.threads))
+    pub fn pool(&self, task: Name) -> Option<&Pool> {
+        self.pools.get(&task)
     }
 
     /// How long an invocation of each entry takes for waits for such threads, seconds.
@@ -408,6 +412,11 @@ fn described(host: &Host) -> String {
         Some(most) if least == most => String::new(),
         Some(most) => format!("; {least} to {most} fit"),
         None if host.most <= 1 => "; no two invocations worked together, so that more would fit as well".to_owned(),
+        None if may_wait((least, most)) => {
+            format!(
+                "; {least} or more fit: nobody waits there, so that the time may be a wait for something that was not traced"
+            )
+        }
         None => format!("; {least} or more fit: at this load too few wait to tell them apart"),
     };
     let copies = if host.copies > 1 { format!("{} copies of ", host.copies) } else { String::new() };
@@ -459,6 +468,11 @@ fn copies(
     let instances = if tasks.len() > 1 { None } else { by(|replica| replica.instance) };
     let Some(sites) = instances.or_else(|| by(|replica| replica.machine)) else { return BTreeMap::new() };
     sites.into_values().enumerate().flat_map(|(copy, sites)| sites.into_iter().map(move |site| (site, copy))).collect()
+}
+
+/// Whether the time at so many servers that fit a copy may be a wait.
+fn may_wait((least, most): (u32, Option<u32>)) -> bool {
+    least >= MANY && most.is_none()
 }
 
 /// The servers that the configuration gives to a processor, those of all its copies together.
@@ -539,11 +553,11 @@ impl Load {
     }
 
     /// How many servers are busy at the least and at the most with numbers of them that fit, as parts of how many are.
-    fn range(&self, fit: &Fit, stations: f64, is_sampled: bool) -> (f64, f64) {
+    fn range(&self, fit: &Fit, stations: f64, is_sparse: bool) -> (f64, f64) {
         let all = fit.fitting.iter();
-        let all = all.map(|(servers, imputed)| Self::traced(*servers, *imputed, stations, self.there, is_sampled));
-        // Of what was sampled all may be work: few were seen together.
-        all.chain(is_sampled.then_some(self.there)).fold((1.0, 1.0), |(least, most): (f64, f64), busy| {
+        let all = all.map(|(servers, imputed)| Self::traced(*servers, *imputed, stations, self.there, is_sparse));
+        // Where few were seen together all may be work.
+        all.chain(is_sparse.then_some(self.there)).fold((1.0, 1.0), |(least, most): (f64, f64), busy| {
             let part = busy / self.busy.max(f64::MIN_POSITIVE);
             (least.min(part), most.max(part))
         })

@@ -4,10 +4,11 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use crate::lqn::stays::{Rank, Stay, UNDATED};
-use crate::lqn::submodel::{EntryTotal, common_step};
+use crate::lqn::submodel::{EntryIndex, EntryTotal, common_step};
 use crate::model::clocks;
 use crate::model::servers::discipline::{Discipline, Station};
 use crate::model::servers::sampled::Share;
+use crate::names::Name;
 
 /// Parts of an invocation that are told apart at most.
 const PARTS: u32 = 16;
@@ -23,6 +24,9 @@ const BATCH: usize = 32;
 
 /// Stays that are shorter on average than so many steps of the clock tell nothing of those that met them: their lengths are of the clock.
 const STEPS: f64 = 3.0;
+
+/// Clocks whose step is more than this part of stays blur who met whom.
+const COARSE: f64 = 0.1;
 
 /// A stay at a host.
 #[derive(Clone, Copy, Debug)]
@@ -47,6 +51,8 @@ pub struct Occupancy {
     edges: Vec<(i64, bool, usize)>,
     /// By kind, whether its stays tell anything of those that met them.
     telling: Vec<bool>,
+    /// Whether most stays are of clocks with steps that are long for them.
+    coarse: bool,
     /// By entry.
     whole: Vec<Whole>,
     /// Stations with servers of their own: copies of the host.
@@ -135,7 +141,15 @@ impl Occupancy {
         let before: Option<Rank> = entries.iter().filter_map(|entry| entry.stays.complete_before()).min();
         let (mut seen, mut whole) = (Vec::new(), Vec::new());
         let mut kinds = 0;
+        // Whether somebody waited may depend on how long it took, as where the first of two answers is taken: invocations that do the same are of one kind.
+        let mut alike: BTreeMap<(Name, Name, u32, Vec<Option<EntryIndex>>), usize> = BTreeMap::new();
         for (entry, total) in entries.iter().enumerate() {
+            let mut asked: Vec<Option<EntryIndex>> = total.calls.keys().map(|label| label.to).collect();
+            asked.sort_unstable();
+            let first = match total.service.is_some() {
+                true => *alike.entry((total.task, total.service, total.instance, asked)).or_insert(kinds),
+                false => kinds,
+            };
             let mut kept = total.stays.kept();
             kept.retain(|stay| before.is_none_or(|before| stay.rank() < before));
             whole.push(Whole::of(total, &kept));
@@ -147,7 +161,7 @@ impl Occupancy {
                 start: stay.start,
                 end: stay.end(),
                 entry,
-                kind: kinds + stay.part.min(PARTS - 1) as usize,
+                kind: first + stay.part.min(PARTS - 1) as usize,
                 station: copies.get(&stay.site).copied().unwrap_or(0),
                 dated: stay.part != UNDATED,
             };
@@ -165,8 +179,10 @@ impl Occupancy {
             most = most.max(*there);
         }
         let dated = seen.iter().filter(|stay| stay.dated).count();
-        let telling = telling(&seen, kinds);
-        Self { seen, edges, telling, whole, stations, most, dated }
+        let steps = steps(&seen, kinds);
+        let telling = steps.iter().map(|(_, step)| *step * STEPS <= 1.0).collect();
+        let blurred: usize = steps.iter().filter(|(_, step)| *step > COARSE).map(|(count, _)| count).sum();
+        Self { seen, edges, telling, coarse: 2 * blurred > dated, whole, stations, most, dated }
     }
 
     /// How many stays were recorded.
@@ -177,6 +193,11 @@ impl Occupancy {
     /// Whether all that were there were recorded, each with that probability.
     pub fn is_whole(&self, probability: f64) -> bool {
         probability >= 1.0 && self.dated == self.seen.len()
+    }
+
+    /// Whether nobody recorded when many of them were there, or only roughly.
+    pub fn is_sparse(&self) -> bool {
+        self.coarse || (self.seen.len() - self.dated) * FEW.1 > self.seen.len() * FEW.0
     }
 
     /// Stays that were recorded, with a value of each.
@@ -425,8 +446,8 @@ impl Occupancy {
     }
 }
 
-/// By kind, whether clocks tell the lengths of its stays.
-fn telling(seen: &[Seen], kinds: usize) -> Vec<bool> {
+/// By kind, how many stays there are, and the step of their clock relative to their mean length.
+fn steps(seen: &[Seen], kinds: usize) -> Vec<(usize, f64)> {
     #[derive(Clone, Copy, Default)]
     struct Kind {
         first: Option<i64>,
@@ -442,10 +463,11 @@ fn telling(seen: &[Seen], kinds: usize) -> Vec<bool> {
         kind.grain = common_step(common_step(kind.grain, length), since);
         (kind.count, kind.length) = (kind.count + 1, kind.length + length as f64);
     }
-    let tells = |kind: Kind| {
-        clocks::step_of(kind.grain).is_none_or(|step| kind.length >= STEPS * step as f64 * kind.count as f64)
+    let of = |kind: Kind| {
+        let step = clocks::step_of(kind.grain).filter(|_| kind.count > 0);
+        (kind.count as usize, step.map_or(0.0, |step| step as f64 * kind.count as f64 / kind.length))
     };
-    all.into_iter().map(tells).collect()
+    all.into_iter().map(of).collect()
 }
 
 /// A correlation of so many standard errors tells that there is one, and one below the second that there is none.

@@ -229,7 +229,8 @@ pub struct EntryTotal {
     pub pairs: FxIndexMap<(CallLabel, CallLabel), PairTotal>,
     /// When its invocations did their own work, where traces tell.
     pub stays: Stays,
-    /// When calls were on their way to it (part 0), and when its invocations were under way (part 1); sub-models that were saved without it have nothing here.
+    /// When calls were on their way to it (part 0), and when its invocations were under way (part 1); sub-models that were saved without it have nothing here. The
+    /// site is that of the caller where the service records no spans.
     pub visits: Stays<MOST_VISITS>,
     /// How long calls were on their way to it, where traces have both halves.
     pub way: Moments,

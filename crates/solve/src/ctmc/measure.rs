@@ -18,12 +18,30 @@ pub(super) struct Measured {
     served: Vec<f64>,
 }
 
+/// By event: times per second.
+fn rates(program: &CtmcProgram, space: &StateSpace, probabilities: &[f64]) -> Vec<f64> {
+    let mut rates = vec![0.0; program.events];
+    for &(state, event, rate) in &space.events {
+        rates[event as usize] += rate * probabilities[state as usize];
+    }
+    rates
+}
+
+/// The largest part of requests and later phases that found no room.
+pub(super) fn truncation_loss(program: &CtmcProgram, space: &StateSpace, probabilities: &[f64]) -> f64 {
+    let rates = rates(program, space, probabilities);
+    let rows = (0..program.rows).map(|row| (program.row_event(row), program.loss_event(row)));
+    let sources = program.sources.iter().map(|source| (source.arrival as usize, source.arrival as usize + 1));
+    let entries = (0..program.entries).map(|entry| (entry, program.cut_event(entry)));
+    rows.chain(sources)
+        .chain(entries)
+        .map(|(made, loss)| if rates[loss] > 0.0 { rates[loss] / rates[made] } else { 0.0 })
+        .fold(0.0, f64::max)
+}
+
 impl Measured {
     pub fn new(program: &CtmcProgram, space: &StateSpace, probabilities: &[f64]) -> Self {
-        let mut rates = vec![0.0; program.events];
-        for &(state, event, rate) in &space.events {
-            rates[event as usize] += rate * probabilities[state as usize];
-        }
+        let rates = rates(program, space, probabilities);
         let mut stacks = vec![0.0; space.stacks.len()];
         let mut served = vec![0.0; space.stacks.len()];
         let mut state = State::new(program);
@@ -46,17 +64,6 @@ impl Measured {
             }
         }
         Self { rates, stacks, served }
-    }
-
-    /// The largest part of requests and later phases that found no room.
-    pub fn truncation_loss(&self, program: &CtmcProgram) -> f64 {
-        let rows = (0..program.rows).map(|row| (program.row_event(row), program.loss_event(row)));
-        let sources = program.sources.iter().map(|source| (source.arrival as usize, source.arrival as usize + 1));
-        let entries = (0..program.entries).map(|entry| (entry, program.cut_event(entry)));
-        rows.chain(sources)
-            .chain(entries)
-            .map(|(made, loss)| if self.rates[loss] > 0.0 { self.rates[loss] / self.rates[made] } else { 0.0 })
-            .fold(0.0, f64::max)
     }
 
     pub fn results(

@@ -96,7 +96,7 @@ fn solve_program(
         let Some(space) = explore::explore(program, states, truncation) else { break };
         // What is lost has to be known roughly.
         let (probabilities, sweeps) = stationary(&space.levels, &space.moves, None, ROUGHLY)?;
-        let loss = measure::Measured::new(program, &space, &probabilities).truncation_loss(program);
+        let loss = measure::truncation_loss(program, &space, &probabilities);
         // Each request more finds at least the states of the last one.
         let last = space.levels.iter().filter(|level| **level == truncation).count();
         let all = space.keys.len();

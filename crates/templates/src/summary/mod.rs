@@ -205,7 +205,9 @@ impl Summary {
                 entry.undated += u64::from(!is_dated);
                 add_stays(&mut entry.stays, begin, &own, site, is_dated);
                 if is_dated {
-                    add_visit(entry, invocation, begin, site);
+                    // Of a peer that records no spans only its callers are known.
+                    let of_client = if site == 0 { outcomes::client_site(toeg, names, accepted_at) } else { site };
+                    add_visit(entry, invocation, begin, of_client);
                 }
             }
         } else if timed && is_measured(toeg) {

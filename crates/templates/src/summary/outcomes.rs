@@ -2,7 +2,7 @@
 
 use super::Summary;
 use crate::driver::Outcome;
-use dyelog_lqn::deployment::{Replica, Seen};
+use dyelog_lqn::deployment::{self, Replica, Seen};
 use dyelog_lqn::submodel::EntryIndex;
 use dyelog_trace::toeg::NONE;
 use dyelog_trace::{NodeId, SpanItem, Toeg, TraceNames, VisitEvidence};
@@ -30,6 +30,15 @@ fn is_of_client(toeg: &Toeg, names: &TraceNames, accepted_at: NodeId, span: &Spa
 
 fn span(toeg: &Toeg, node: NodeId) -> Option<&SpanItem> {
     if node == NONE { None } else { toeg.operation().span_of(toeg.event(node)) }
+}
+
+/// A number that tells the caller's instance from others, where the span of an invocation is that of its client; 0 elsewhere.
+pub(super) fn client_site(toeg: &Toeg, names: &TraceNames, accepted_at: NodeId) -> u32 {
+    let item = span(toeg, accepted_at).filter(|item| is_of_client(toeg, names, accepted_at, item));
+    let text = |name| names.names.text(name);
+    item.map_or(0, |item| {
+        deployment::site_of(text(item.service), text(item.replica.instance), text(item.replica.machine))
+    })
 }
 
 impl Summary {
