@@ -402,6 +402,7 @@ mod tests {
                 parent: 0,
                 kind: 0,
                 start: 0,
+                end: 0,
                 name: b"browse",
                 fingerprint: number,
                 bytes: &bytes,

@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
+use dyelog::diagnostic::names::Name;
 use dyelog::diagnostic::quantity::percent;
 use dyelog::diagnostic::{Diagnostic, Place};
 use dyelog::lqn::submodel::{
@@ -323,11 +324,8 @@ fn asked(sub: &SubModel) -> BTreeMap<EntryKey, BTreeMap<EntryKey, u64>> {
     let services = sub.entries().iter().filter(|entry| entry.interaction != Interaction::Customer);
     services
         .map(|entry| {
-            let mut own: BTreeMap<EntryKey, u64> = BTreeMap::new();
-            for (to, count) in entry.requested() {
-                *own.entry(sub.entry(to).key).or_default() += count;
-            }
-            (entry.key, own)
+            let own = counted_requests(entry).into_iter();
+            (entry.key, own.map(|(to, count)| (sub.entry(to).key, count)).collect())
         })
         .collect()
 }
@@ -401,6 +399,23 @@ fn asked_by(sub: &SubModel, marks: &[bool], mark: bool) -> Vec<u64> {
     asked
 }
 
+/// How often an entry asks each other one.
+fn counted_requests(entry: &EntryTotal) -> BTreeMap<EntryIndex, u64> {
+    let mut asked: BTreeMap<EntryIndex, u64> = BTreeMap::new();
+    for (to, count) in entry.requested() {
+        *asked.entry(to).or_default() += count;
+    }
+    asked
+}
+
+/// Tasks of which there are spans.
+fn recording(sub: &SubModel) -> BTreeSet<Name> {
+    let has_spans = |entry: &&EntryTotal| {
+        entry.interaction != Interaction::Customer && entry.service.is_some() && recorded(entry) > entry.silent
+    };
+    sub.entries().iter().filter(has_spans).map(|entry| entry.task).collect()
+}
+
 /// Leads calls to peers that recorded nothing to the entries that answered them, as many as were recorded there and nobody else asked for. Operations
 /// whose beginning came later than they did are none then.
 pub fn join(sub: &mut SubModel, answers: &Answers) {
@@ -414,33 +429,37 @@ pub fn join(sub: &mut SubModel, answers: &Answers) {
         return;
     }
     let keys: Vec<EntryKey> = sub.entries().iter().map(|entry| entry.key).collect();
-    let claims = asked_by(sub, &stand_ins(sub), false);
+    let mut claims = asked_by(sub, &stand_ins(sub), false);
+    let records = recording(sub);
     let rooms = sub.entries().iter().zip(&claims);
     let mut room: Vec<u64> = rooms.map(|(entry, claimed)| recorded(entry).saturating_sub(*claimed)).collect();
     let mut peers: BTreeSet<EntryKey> = known.iter().map(|own| own.answer.peer).collect();
     for calls in known.chunk_by(|one, other| one.asks() == other.asks()) {
         let caller = calls[0].caller;
-        // What was inferred to be asked of an entry that did not record so much was asked of another one.
-        let surplus = |Known { callee, .. }: &Known| {
-            let own = sub.entry(*callee);
-            let more = claims[callee.index()].saturating_sub(recorded(own)).min(own.inferred);
-            (*callee, more.min(sub.entry(caller).requests_to(*callee)))
-        };
         let peer = sub.entry_of(calls[0].answer.peer);
-        let mut sources: Vec<(EntryIndex, u64)> =
-            peer.into_iter().map(|peer| (peer, sub.entry(caller).requests_to(peer))).collect();
-        // Where other calls like them were answered in time, the peer was taken to be who answered these.
-        let is_callee = |entry: &EntryIndex| calls.iter().any(|own| own.callee == *entry);
-        let is_named_after = |entry: &EntryTotal| calls.iter().any(|own| sub.entry(own.callee).task == entry.task);
-        let asked: BTreeSet<EntryIndex> = sub.entry(caller).requested().map(|(to, _)| to).collect();
-        for to in asked.into_iter().filter(|to| Some(*to) != peer && !is_callee(to)) {
-            let own = sub.entry(to);
-            if own.silent > 0 && own.silent == own.invocations && is_named_after(own) {
-                sources.push((to, sub.entry(caller).requests_to(to)));
-            }
-        }
-        peers.extend(sources.iter().map(|(peer, _)| sub.entry(*peer).key));
-        sources.extend(calls.iter().map(surplus).filter(|(_, more)| *more > 0));
+        let is_callee = |entry: EntryIndex| calls.iter().any(|own| own.callee == entry);
+        // Where other calls like them were answered in time, the peer was taken to be one that answered these: as likely as not another one.
+        let is_taken_for = |entry: EntryIndex| {
+            let own = sub.entry(entry);
+            own.silent > 0 && own.silent == own.invocations && records.contains(&own.task)
+        };
+        let is_named_after =
+            |entry: EntryIndex| calls.iter().any(|own| sub.entry(own.callee).task == sub.entry(entry).task);
+        // What was inferred to be asked of an entry that did not record so much was asked of another one.
+        let surplus = |entry: EntryIndex| {
+            let own = sub.entry(entry);
+            claims[entry.index()].saturating_sub(recorded(own)).min(own.inferred)
+        };
+        let mut asked: Vec<(EntryIndex, u64)> = counted_requests(sub.entry(caller)).into_iter().collect();
+        asked.sort_by_key(|(to, _)| (!is_callee(*to), !is_named_after(*to), keys[to.index()]));
+        let of_peer = asked.iter().copied().filter(|(to, _)| Some(*to) == peer);
+        let others = || asked.iter().copied().filter(|(to, _)| Some(*to) != peer);
+        let taken_for = others().filter(|(to, _)| !is_callee(*to) && is_taken_for(*to));
+        let unrecorded: Vec<(EntryIndex, u64)> = of_peer.chain(taken_for).collect();
+        peers.extend(unrecorded.iter().map(|(peer, _)| keys[peer.index()]));
+        let inferred = others().filter(|own| !unrecorded.contains(own)).map(|(to, count)| (to, surplus(to).min(count)));
+        let sources: Vec<(EntryIndex, u64)> =
+            unrecorded.iter().copied().chain(inferred).filter(|(_, more)| *more > 0).collect();
         for (from, more) in sources {
             let mut seen: u64 = calls.iter().map(|own| own.seen).sum();
             let (mut wanted, mut open, mut given) = (more, more, vec![0_u64; calls.len()]);
@@ -458,6 +477,8 @@ pub fn join(sub: &mut SubModel, answers: &Answers) {
             }
             for (Known { callee, .. }, count) in calls.iter().zip(given).filter(|(_, count)| *count > 0) {
                 redirect(sub, (caller, from, *callee), count, &keys);
+                claims[from.index()] = claims[from.index()].saturating_sub(count);
+                claims[callee.index()] = claims[callee.index()].saturating_add(count);
             }
         }
     }

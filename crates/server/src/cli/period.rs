@@ -9,6 +9,7 @@ use std::str::FromStr;
 
 use clap::{Args, Subcommand};
 use dyelog::diagnostic::quantity::counted;
+use dyelog::model::codes::LOAD_CHOSEN;
 use dyelog_server::metered::SAMPLING_TOLD_BY;
 use dyelog_server::recorded::Recorded;
 use serde_json::Value;
@@ -269,11 +270,11 @@ impl Asked {
     /// Warns of rates that are lower bounds, and of what is missing.
     fn tell_sampling(&self, recorded: &Recorded) {
         for why in &recorded.missing {
-            eprintln!("warning: {why}");
+            eprintln!("{why}");
         }
         let is_told = self.arguments.iter().any(|word| word.to_string_lossy().starts_with("--sampling"));
         if let Some(why) = recorded.unknown.as_ref().filter(|_| !is_told) {
-            eprintln!("warning: {why}\n  hint: {SAMPLING_TOLD_BY}");
+            eprintln!("warning[{}]: {why}\n  hint: {SAMPLING_TOLD_BY}", LOAD_CHOSEN.0);
         }
     }
 }
