@@ -32,7 +32,7 @@ struct Which {
     /// The begin: 2026-02-15T21:16:00Z, seconds since 1970, or `-2h` for two hours ago
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     from: Option<String>,
-    /// The end, likewise
+    /// The end, likewise; now, where `--from` is so long ago
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     to: Option<String>,
 }

@@ -114,7 +114,6 @@ proptest! {
                 let [caller, peer, callee] = who.map(|own| own.get(sub.entries()).key);
                 (late::Answer { caller, peer, callee }, *seen)
             })
-            .filter(|(own, _)| own.peer != own.callee)
             .collect();
         let before = sub.clone();
         join(&mut sub, &answers);
@@ -126,7 +125,9 @@ proptest! {
             let asked = |entry: &EntryTotal| {
                 entry.work.values().flat_map(|work| work.requests.values()).map(|request| request.count).sum::<u64>()
             };
-            prop_assert!(own.invocations <= known.invocations && asked(own) <= asked(known));
+            // A visit asks what its pieces asked.
+            let is_visit = answers.keys().any(|answer| answer.caller == own.key && answer.peer == answer.callee);
+            prop_assert!(own.invocations <= known.invocations && (is_visit || asked(own) <= asked(known)));
             prop_assert!(own.own_time() <= known.own_time());
         }
     }
@@ -287,7 +288,9 @@ fn services_that_come_one_after_another_make_the_model_of_the_whole() {
 
 #[test]
 fn spans_that_come_one_after_another_make_the_model_of_the_whole() {
-    for order in [[0, 1, 2, 3, 4], [4, 3, 2, 1, 0], [1, 3, 0, 4, 2], [2, 4, 1, 3, 0]] {
+    // From the outside in, from the inside out, and some of the orders between.
+    let mixed = orders(5).into_iter().step_by(13);
+    for order in [(0..5).collect(), (0..5).rev().collect()].into_iter().chain(mixed) {
         let stages: Vec<Vec<usize>> = order.iter().map(|span| vec![*span]).collect();
         let found = parsed(&in_stages(&stages).period(0, u64::MAX).unwrap());
         assert_eq!(told(&found), whole_chain(), "{order:?}");

@@ -4,8 +4,12 @@
 //! folded stays so, since a sub-model is a sum. But spans of a few such calls are remembered until their other side comes; folded together, and
 //! without it, they tell which unknown peer is which entry. That is kept, and with it the calls of a period find the entries that answered them.
 //! As many as were recorded there, and no more: what was lost for good stays a call to somebody unknown.
+//!
+//! A span that asks may also come apart from the visit that it is a piece of. It was folded as a visit of its own then, and is found to be none in the same way.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+mod waiting;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use dyelog::diagnostic::names::Name;
@@ -19,236 +23,18 @@ use dyelog::trace::protobuf::{Fields, Value};
 
 use crate::assemble::Batch;
 use crate::fold::Folding;
-use crate::spans::{SERVING, SpanBytes, put_field, put_spans, sound};
+use crate::spans::{put_spans, sound};
+use waiting::rooted;
+pub use waiting::{Identifiers, Linked, Waiting, apart};
 
-/// How many bytes of calls that wait are remembered. Beyond it fewer traces are looked at, which tell the same.
-const MOST_BYTES: usize = 4 << 20;
-/// Traces of more spans are not looked at.
-const MOST_SPANS: usize = 4096;
-/// Spans of more bytes are not remembered.
-const LONGEST: usize = 4096;
-/// At most so many spans tell of a caller, from the call up to the span that serves.
-const DEEPEST: usize = 16;
 /// How many calls of one kind are folded at a time.
 const ENOUGH: usize = 4;
-/// The field of a span that names its parent.
-const PARENT: u8 = 4;
-/// What remembering a call costs beside its spans.
-const OVERHEAD: usize = 96;
 
 /// Spans by resource: a field of the message that holds spans, each.
 type Spans = Vec<(Arc<[u8]>, Vec<u8>)>;
 
-/// A call whose two sides came one after the other.
-#[derive(Clone, Debug)]
-pub struct Answered {
-    /// The spans of who asks: the call, and what lies around it up to what serves.
-    caller: Spans,
-    /// The span that answers.
-    answer: Spans,
-}
-
-/// One side of a call.
-#[derive(Debug)]
-enum Side {
-    /// A span that asks, to which no answer came yet.
-    Asks(u64, Spans),
-    /// A span that answers one which did not come yet.
-    Answers(u64, Spans),
-}
-
-impl Side {
-    fn bytes(&self) -> usize {
-        let (Self::Asks(_, spans) | Self::Answers(_, spans)) = self;
-        OVERHEAD + spans.iter().map(|(_, bytes)| bytes.len()).sum::<usize>()
-    }
-}
-
-/// Sides of calls that wait for the other one.
-#[derive(Debug, Default)]
-pub struct Waiting {
-    traces: HashMap<u128, Vec<Side>>,
-    bytes: usize,
-    /// Of so many powers of two of traces one is looked at.
-    level: u32,
-}
-
-/// Identifiers of spans, in order.
-pub struct Identifiers(Vec<u64>);
-
-impl Identifiers {
-    /// These.
-    pub fn of(ids: impl Iterator<Item = u64>) -> Self {
-        let mut ids: Vec<u64> = ids.collect();
-        ids.sort_unstable();
-        Self(ids)
-    }
-
-    /// Whether it is one of them.
-    pub fn has(&self, id: u64) -> bool {
-        self.0.binary_search(&id).is_ok()
-    }
-}
-
-/// The spans of a part of a trace, by identifier.
-struct Part<'p>(HashMap<u64, (&'p Arc<[u8]>, SpanBytes<'p>)>);
-
-impl<'p> Part<'p> {
-    fn of(parts: &'p [(Arc<[u8]>, Vec<u8>)]) -> Self {
-        let mut spans = HashMap::new();
-        for (resource, bytes) in parts {
-            let mut fields = Fields::of(bytes);
-            while let Ok(Some((_, Value::Bytes(span)))) = fields.next() {
-                if let Some(span) = sound(span).filter(|_| span.len() <= LONGEST) {
-                    spans.insert(span.id, (resource, span));
-                }
-            }
-        }
-        Self(spans)
-    }
-
-    fn one(&self, id: u64) -> Option<(Arc<[u8]>, Vec<u8>)> {
-        let (resource, span) = self.0.get(&id)?;
-        let mut bytes = Vec::with_capacity(span.bytes.len() + 6);
-        put_field(&mut bytes, 2, span.bytes);
-        Some((Arc::clone(resource), bytes))
-    }
-
-    /// A span that asks, and what lies around it.
-    fn caller(&self, id: u64) -> Spans {
-        let (mut spans, mut next) = (Vec::new(), id);
-        while let Some(one) = self.one(next).filter(|_| spans.len() < DEEPEST) {
-            spans.push(one);
-            let own = &self.0[&next].1;
-            if SERVING.contains(&own.kind) {
-                break;
-            }
-            next = own.parent;
-        }
-        // What lies further out makes no difference, and is not missing.
-        if let Some((_, last)) = spans.last_mut() {
-            *last = field_of(last).map(rooted).unwrap_or_default();
-        }
-        spans
-    }
-}
-
-/// A span as one without a parent, in a field of its own. Of a field that comes twice the last one counts.
-fn rooted(span: &[u8]) -> Vec<u8> {
-    let mut own = span.to_vec();
-    put_field(&mut own, PARENT, b"");
-    let mut field = Vec::with_capacity(own.len() + 6);
-    put_field(&mut field, 2, &own);
-    field
-}
-
-/// The rest of a trace by itself: what lacks its parent here has none. It is not lost, and nothing is to be inferred in its place.
-pub fn apart(ids: &[(u64, u64)], parts: &mut [(Arc<[u8]>, Vec<u8>)]) {
-    let here = Identifiers::of(ids.iter().map(|(id, _)| *id));
-    for (_, bytes) in parts {
-        let (mut own, mut fields) = (Vec::with_capacity(bytes.len()), Fields::of(bytes));
-        while let Ok(Some((_, Value::Bytes(span)))) = fields.next() {
-            if sound(span).is_some_and(|span| span.parent != 0 && !here.has(span.parent)) {
-                own.extend(rooted(span));
-            } else {
-                put_field(&mut own, 2, span);
-            }
-        }
-        *bytes = own;
-    }
-}
-
-impl Waiting {
-    fn looks_at(&self, trace: u128) -> bool {
-        // Samplers look at the last bits.
-        let mixed = ((trace >> 64) as u64 ^ trace as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        self.level == 0 || mixed >> (64 - self.level) == 0
-    }
-
-    /// Takes in a part of a trace; gives the calls that have both sides with it.
-    pub fn meet(
-        &mut self,
-        trace: u128,
-        ids: &[(u64, u64)],
-        asks: &[bool],
-        parts: &[(Arc<[u8]>, Vec<u8>)],
-    ) -> Vec<Answered> {
-        if ids.len() > MOST_SPANS || !self.looks_at(trace) {
-            return Vec::new();
-        }
-        // Every trace comes here, most of them whole: what is sorted is looked up sooner than what is hashed.
-        let (here, parents) =
-            (Identifiers::of(ids.iter().map(|(id, _)| *id)), Identifiers::of(ids.iter().map(|(_, parent)| *parent)));
-        let orphans: Vec<(u64, u64)> =
-            ids.iter().copied().filter(|(_, parent)| *parent != 0 && !here.has(*parent)).collect();
-        let unanswered: Vec<u64> = ids
-            .iter()
-            .zip(asks)
-            .filter(|((id, _), asks)| **asks && !parents.has(*id))
-            .map(|((id, _), _)| *id)
-            .collect();
-        let before = self.take_out(trace);
-        if orphans.is_empty() && unanswered.is_empty() && before.is_empty() {
-            return Vec::new();
-        }
-        let part = Part::of(parts);
-        let serves = |id: &u64| part.0.get(id).is_some_and(|(_, span)| SERVING.contains(&span.kind));
-        let (mut answered, mut met, mut left) = (Vec::new(), HashSet::new(), Vec::new());
-        for side in before {
-            match side {
-                Side::Asks(id, caller) if parents.has(id) => {
-                    for (own, _) in orphans.iter().filter(|(own, parent)| *parent == id && serves(own)) {
-                        met.insert(*own);
-                        let answer = part.one(*own).into_iter().collect();
-                        answered.push(Answered { caller: caller.clone(), answer });
-                    }
-                }
-                Side::Answers(parent, answer) if here.has(parent) => {
-                    met.insert(parent);
-                    answered.push(Answered { caller: part.caller(parent), answer });
-                }
-                side => left.push(side),
-            }
-        }
-        let answers = orphans.iter().filter(|(id, _)| !met.contains(id) && serves(id));
-        left.extend(answers.filter_map(|(id, parent)| Some(Side::Answers(*parent, vec![part.one(*id)?]))));
-        left.extend(unanswered.iter().filter(|id| !met.contains(id)).map(|id| Side::Asks(*id, part.caller(*id))));
-        self.remember(trace, left);
-        answered
-    }
-
-    fn remember(&mut self, trace: u128, sides: Vec<Side>) {
-        if sides.is_empty() {
-            return;
-        }
-        self.bytes += sides.iter().map(Side::bytes).sum::<usize>();
-        self.traces.insert(trace, sides);
-        while self.bytes > MOST_BYTES {
-            self.level += 1;
-            let gone: Vec<u128> = self.traces.keys().copied().filter(|trace| !self.looks_at(*trace)).collect();
-            for trace in gone {
-                self.forget(trace);
-            }
-        }
-    }
-
-    /// Forgets a trace.
-    pub fn forget(&mut self, trace: u128) {
-        self.take_out(trace);
-    }
-
-    /// What waits of a trace, which is forgotten.
-    fn take_out(&mut self, trace: u128) -> Vec<Side> {
-        let sides = self.traces.remove(&trace).unwrap_or_default();
-        self.bytes -= sides.iter().map(Side::bytes).sum::<usize>();
-        if self.bytes < MOST_BYTES / 4 {
-            self.level = self.level.saturating_sub(1);
-        }
-        sides
-    }
-}
-
-/// That calls of an entry to a peer which recorded nothing are calls to another entry.
+/// That calls of an entry to a peer which recorded nothing are calls to another entry. Where peer and callee are one, that it is no entry: what was
+/// folded as its invocations are pieces of those of the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Answer {
     /// Who asks.
@@ -272,44 +58,81 @@ impl Known {
     fn asks(&self) -> (EntryKey, EntryKey) {
         (self.answer.caller, self.answer.peer)
     }
+
+    /// Whether it is a piece.
+    fn is_piece(&self) -> bool {
+        self.answer.peer == self.answer.callee
+    }
 }
 
 /// How often each was seen.
 pub type Answers = BTreeMap<Answer, u64>;
 
-/// What calls of a batch tell that were answered late.
+/// What a batch tells of calls that were answered late, and of visits that came in pieces.
 pub fn answers(folding: &Folding, batch: &Batch) -> Answers {
     // By resources and names.
-    let mut kinds: BTreeMap<Spans, Vec<&Answered>> = BTreeMap::new();
-    for own in &batch.answered {
+    let mut kinds: BTreeMap<(bool, Spans), Vec<[&Spans; 2]>> = BTreeMap::new();
+    for own in &batch.linked {
         let name = |(resource, field): &(Arc<[u8]>, Vec<u8>)| {
             let span = field_of(field).and_then(sound);
             (Arc::clone(resource), span.map(|span| span.name.to_vec()).unwrap_or_default())
         };
-        let kind = own.caller.iter().chain(&own.answer).map(name).collect();
-        kinds.entry(kind).or_default().push(own);
+        let (is_piece, sides) = match own {
+            Linked::Call { caller, answer } => (false, [caller, answer]),
+            Linked::Piece { visit, piece } => (true, [visit, piece]),
+        };
+        let kind = sides.into_iter().flatten().map(name).collect();
+        kinds.entry((is_piece, kind)).or_default().push(sides);
     }
     let mut answers = Answers::new();
-    for calls in kinds.into_values() {
-        let seen = calls.len() as u64;
-        let few = &calls[..calls.len().min(ENOUGH)];
-        let request = |with_answers: bool| {
-            let callers = few.iter().flat_map(|own| &own.caller);
-            let answers = few.iter().flat_map(|own| &own.answer).filter(|_| with_answers);
-            // A caller may have made several of the calls.
-            let spans: BTreeSet<&(Arc<[u8]>, Vec<u8>)> = callers.chain(answers).collect();
-            let mut request = Vec::new();
-            for (resource, span) in spans {
-                put_spans(&mut request, resource, span);
+    for ((is_piece, _), all) in kinds {
+        let seen = all.len() as u64;
+        let few = &all[..all.len().min(ENOUGH)];
+        let both = folded(folding, few.iter().flat_map(|[first, second]| first.iter().chain(*second)));
+        let alone: Spans = match is_piece {
+            // What was folded without its visit was the first of what there was.
+            true => {
+                few.iter().flat_map(|[_, piece]| *piece).map(|(own, span)| (Arc::clone(own), alone(span))).collect()
             }
-            folding.fold(request)
+            false => few.iter().flat_map(|[caller, _]| (*caller).clone()).collect(),
         };
-        let Some((without, with)) = request(false).zip(request(true)) else { continue };
-        for (caller, peer, callee) in differences(&without.submodel, &with.submodel) {
+        let Some((without, with)) = folded(folding, alone.iter()).zip(both) else { continue };
+        let found = match is_piece {
+            true => piece(&without, &with).into_iter().map(|(visit, piece)| (visit, piece, piece)).collect(),
+            false => differences(&without, &with),
+        };
+        for (caller, peer, callee) in found {
             *answers.entry(Answer { caller, peer, callee }).or_default() += seen;
         }
     }
     answers
+}
+
+/// What spans come to.
+fn folded<'s>(folding: &Folding, spans: impl Iterator<Item = &'s (Arc<[u8]>, Vec<u8>)>) -> Option<SubModel> {
+    // A caller may have made several of the calls.
+    let spans: BTreeSet<&(Arc<[u8]>, Vec<u8>)> = spans.collect();
+    let mut request = Vec::new();
+    for (resource, span) in spans {
+        put_spans(&mut request, resource, span);
+    }
+    folding.fold(request).map(|own| own.submodel)
+}
+
+/// A span without its parent.
+fn alone(span: &[u8]) -> Vec<u8> {
+    field_of(span).map(rooted).unwrap_or_default()
+}
+
+/// The visit that asks in the second what a visit that is a piece of it asks in the first, where it is one.
+fn piece(without: &SubModel, with: &SubModel) -> Option<(EntryKey, EntryKey)> {
+    let asking = |sub: &SubModel| -> Vec<EntryKey> {
+        asked(sub).into_iter().filter(|(_, others)| !others.is_empty()).map(|(own, _)| own).collect()
+    };
+    match (&asking(with)[..], &asking(without)[..]) {
+        ([visit], [piece]) if visit != piece => Some((*visit, *piece)),
+        _ => None,
+    }
 }
 
 fn field_of(bytes: &[u8]) -> Option<&[u8]> {
@@ -434,7 +257,8 @@ pub fn join(sub: &mut SubModel, answers: &Answers) {
     let rooms = sub.entries().iter().zip(&claims);
     let mut room: Vec<u64> = rooms.map(|(entry, claimed)| recorded(entry).saturating_sub(*claimed)).collect();
     let mut peers: BTreeSet<EntryKey> = known.iter().map(|own| own.answer.peer).collect();
-    for calls in known.chunk_by(|one, other| one.asks() == other.asks()) {
+    let calls: Vec<&Known> = known.iter().filter(|own| !own.is_piece()).collect();
+    for calls in calls.chunk_by(|one, other| one.asks() == other.asks()) {
         let caller = calls[0].caller;
         let peer = sub.entry_of(calls[0].answer.peer);
         let is_callee = |entry: EntryIndex| calls.iter().any(|own| own.callee == entry);
@@ -482,9 +306,10 @@ pub fn join(sub: &mut SubModel, answers: &Answers) {
             }
         }
     }
+    let pieces = put_together(sub, &known);
     // Where spans came after all, nothing is to be inferred in their place.
     let claims = asked_by(sub, &stand_ins(sub), false);
-    for Known { callee, .. } in &known {
+    for Known { callee, .. } in known.iter().filter(|own| !own.is_piece()) {
         let own = sub.entry_mut(*callee);
         let came = own.inferred.min(own.invocations.saturating_sub(claims[callee.index()])).min(recorded(own));
         own.leave_out(came);
@@ -492,7 +317,7 @@ pub fn join(sub: &mut SubModel, answers: &Answers) {
     let stands_in = stand_ins(sub);
     let claims = asked_by(sub, &stands_in, false);
     let is_answer = |entry: EntryIndex| known.iter().any(|own| own.callee == entry);
-    let mut joined: BTreeSet<EntryKey> = BTreeSet::new();
+    let mut joined: BTreeSet<EntryKey> = pieces;
     for (own, _) in sub.entries().iter().zip(&stands_in).filter(|(own, _)| begins_fragments(sub, own)) {
         let (mut open, mut behind) = (vec![own], vec![own.key]);
         let mut all = true;
@@ -521,6 +346,33 @@ pub fn join(sub: &mut SubModel, answers: &Answers) {
     let unasked = peers.into_iter().filter(|peer| sub.entry_of(*peer).is_some_and(|peer| asked[peer.index()] == 0));
     joined.extend(unasked);
     sub.remove_entries(|entry| joined.contains(&entry.key));
+}
+
+/// Puts what was folded as visits of their own to the visits that they are pieces of; gives entries of which nothing is left. What whole operations ask is no piece.
+fn put_together(sub: &mut SubModel, known: &[Known]) -> BTreeSet<EntryKey> {
+    let mut pieces: BTreeMap<EntryKey, Vec<&Known>> = BTreeMap::new();
+    for own in known.iter().filter(|own| own.is_piece() && own.caller != own.callee) {
+        pieces.entry(own.answer.callee).or_default().push(own);
+    }
+    let mut gone = BTreeSet::new();
+    for (key, visits) in pieces {
+        let at = visits[0].callee;
+        let claimed = asked_by(sub, &stand_ins(sub), false)[at.index()];
+        let mut open = sub.entry(at).invocations.saturating_sub(claimed);
+        let mut seen: u64 = visits.iter().map(|own| own.seen).sum();
+        for Known { caller, seen: own, .. } in visits {
+            let share = u64::try_from(u128::from(open) * u128::from(*own) / u128::from(seen.max(1))).unwrap_or(0);
+            (open, seen) = (open - share, seen - own);
+            let mut piece = sub.entry(at).clone();
+            piece.leave_out(piece.invocations - share);
+            sub.entry_mut(at).leave_out(share);
+            sub.entry_mut(*caller).put_together(&piece);
+        }
+        if sub.entry(at).invocations == 0 {
+            gone.insert(key);
+        }
+    }
+    gone
 }
 
 /// Leads some of the calls of an entry to a peer to another entry. What they took longer than it worked, they were on their way.
