@@ -56,6 +56,9 @@ impl Default for Working {
     }
 }
 
+/// How many entries of sub-models wait for a checkpoint: each has its stays with it.
+const MOST_ENTRIES: usize = 8192;
+
 /// How many bytes a trace may take that is kept.
 const EXEMPLAR_BYTES: usize = 64 << 10;
 
@@ -325,7 +328,12 @@ impl<M: Medium> Worker<M> {
     /// Whether it is time for a checkpoint.
     pub fn is_due(&self) -> bool {
         let waiting = self.changed || self.assembler.ready_bytes() > 0 || !self.submodels.is_empty();
-        waiting && self.clock.saturating_sub(self.checkpointed) >= self.working.checkpoint
+        waiting && (self.is_full() || self.clock.saturating_sub(self.checkpointed) >= self.working.checkpoint)
+    }
+
+    /// Whether sub-models take so much memory that they are not to wait for others.
+    fn is_full(&self) -> bool {
+        self.submodels.values().map(|(sum, _)| sum.entries().len()).sum::<usize>() > MOST_ENTRIES
     }
 
     /// Gives out all traces, whether they are complete or not.

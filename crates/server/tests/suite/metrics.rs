@@ -294,13 +294,13 @@ fn prometheus_text_is_fetched_where_the_configuration_says_so() {
 }
 
 /// A request with one attribute more of each resource.
-fn on_host(payload: Vec<u8>) -> Vec<u8> {
+fn on_host(payload: &[u8]) -> Vec<u8> {
     use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
     let host = || {
         let value = Some(AnyValue { value: Some(any_value::Value::StringValue("host1".to_owned())) });
         KeyValue { key: "host.name".to_owned(), value, ..KeyValue::default() }
     };
-    let mut read = ExportTraceServiceRequest::decode(&*payload).unwrap();
+    let mut read = ExportTraceServiceRequest::decode(payload).unwrap();
     for own in &mut read.resource_spans {
         own.resource.as_mut().unwrap().attributes.push(host());
     }
@@ -316,7 +316,7 @@ fn metrics_of_some_services_of_a_processor_are_left_out_and_told() {
     let mut journal = Journal::open(memory.clone(), 0).unwrap();
     let mut worker = Worker::new(Working::default(), memory, &store).unwrap();
     let spans: Vec<_> = (0..200).flat_map(|number| trace(number, BEGIN + number * SECOND / 4, &[3, 4])).collect();
-    let mut records = vec![(Kind::Traces, on_host(request(&spans)))];
+    let mut records = vec![(Kind::Traces, on_host(&request(&spans)))];
     for at in 0..7 {
         let data = counter(CUMULATIVE, &[(0, 10 * at * SECOND, 0.25 * at as f64)]);
         let metric = metrics("stock", "process.cpu.time", data);
