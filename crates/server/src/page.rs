@@ -378,7 +378,7 @@ mod tests {
             scenario: format!("s{number}"),
             rate: 1.0,
             measured: Some(0.1),
-            predicted: Some(0.1 + 0.001 * f64::from(number) * if number % 2 == 0 { -1.0 } else { 1.0 }),
+            predicted: Some(0.1 + 0.001 * f64::from(number) * if number.is_multiple_of(2) { -1.0 } else { 1.0 }),
         };
         let many: Vec<Held> = (0..50).map(one).collect();
         let held = Compared { parts: vec![(String::new(), Ok(many))], ..Compared::default() };
