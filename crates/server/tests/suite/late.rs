@@ -152,10 +152,10 @@ proptest! {
     }
 }
 
-/// The model of two hundred operations of which some come in halves, and that of the whole.
-fn in_part(calls: impl Fn(u64) -> (Vec<u64>, bool)) -> [Vec<String>; 2] {
+/// The model of so many operations of which some come in halves, and that of the whole.
+fn in_part(count: u64, calls: impl Fn(u64) -> (Vec<u64>, bool)) -> [Vec<String>; 2] {
     let (mut first, mut second) = (Vec::new(), Vec::new());
-    for number in 0..200 {
+    for number in 0..count {
         let (calls, is_late) = calls(number);
         for (service, span) in trace(number, BEGIN + number * SECOND / 20, &calls) {
             if is_late && service != "shop" { &mut second } else { &mut first }.push((service, span));
@@ -171,9 +171,11 @@ fn calls_that_two_services_answer_alike_find_the_right_one() {
     // Those that were answered in time are answered by one service as often as by the other, or mostly by another one than the late ones.
     let rare = |number: u64| if number.is_multiple_of(10) { (vec![1], true) } else { (vec![1, 1], false) };
     let usual = |number: u64| if number.is_multiple_of(3) { (vec![1, 1], false) } else { (vec![1], true) };
-    for calls in [rare, usual] {
-        let [found, whole] = in_part(calls);
-        assert_eq!(found, whole);
+    for count in [2, 200] {
+        for calls in [rare, usual] {
+            let [found, whole] = in_part(count, calls);
+            assert_eq!(found, whole, "{count}");
+        }
     }
 }
 
