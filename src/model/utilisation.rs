@@ -177,10 +177,11 @@ pub fn cores(told: &[Capacity], sub: &SubModel, configuration: &Configuration) -
 
 /// Those of the series that tell how busy processors of a sub-model were while it was recorded, each of them with the names of its processor
 /// and of the task whose process it is of, and no others. What nothing of it has to do with is left out: servers of metrics send all that they have.
-pub fn fitting(series: &[Series], sub: &SubModel) -> Vec<Series> {
+/// Tells what else is left out.
+pub fn fitting(series: &[Series], sub: &SubModel) -> (Vec<Series>, Vec<Diagnostic>) {
     let tasks = tasks_of(sub, &Configuration::default());
     let processors: BTreeSet<String> = tasks.keys().cloned().collect();
-    let Some(window) = recorded(sub) else { return Vec::new() };
+    let Some(window) = recorded(sub) else { return (Vec::new(), Vec::new()) };
     let fit = |own: &Series| {
         let processor = own.resources.iter().find_map(|resource| processor_of(resource, &processors))?;
         mean(own, window, 0.0).map(|_| processor.clone())
@@ -191,7 +192,7 @@ pub fn fitting(series: &[Series], sub: &SubModel) -> Vec<Series> {
             found.entry(processor).or_default().push(own);
         }
     }
-    leave_out_partial(&mut found, &tasks);
+    let findings = leave_out_partial(&mut found, &tasks);
     let fitting =
         found.into_iter().flat_map(|(processor, own)| own.into_iter().map(move |own| (processor.clone(), own)));
     let named = |(processor, own): (String, &Series)| {
@@ -199,7 +200,7 @@ pub fn fitting(series: &[Series], sub: &SubModel) -> Vec<Series> {
         let resources = std::iter::once(processor.clone()).chain(task.map(str::to_owned)).collect();
         Series { resources, ..own.clone() }
     };
-    fitting.map(named).collect()
+    (fitting.map(named).collect(), findings)
 }
 
 /// How many servers each of these tasks kept busy; `None` for one alone, or where not all is known to be of one of them.

@@ -98,10 +98,14 @@ impl CallTotal {
         let seconds = |seconds: Seconds| Seconds((seconds.0 as f64 * factor) as i128);
         self.invocations = count(self.invocations);
         self.requests = self.requests.scaled(to, from);
-        self.duration = Moments {
-            count: count(self.duration.count),
-            sum: seconds(self.duration.sum),
-            squares: (self.duration.squares as f64 * factor) as i128,
+        self.duration = match count(self.duration.count) {
+            // Of nothing there is neither time nor spread.
+            0 => Moments::default(),
+            count => Moments {
+                count,
+                sum: seconds(self.duration.sum),
+                squares: (self.duration.squares as f64 * factor) as i128,
+            },
         };
         (self.start, self.share) = (seconds(self.start), seconds(self.share));
         (self.lead, self.network) = (seconds(self.lead), seconds(self.network));

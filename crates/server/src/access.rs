@@ -1,6 +1,7 @@
 //! Access rights: tokens to put, to read and to administer.
 
 use std::fmt;
+use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 
 /// What a request does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,14 +15,14 @@ pub enum Act {
 }
 
 /// The tokens; without any, all may do all.
-#[derive(Clone, Default)]
+#[derive(Default)]
 pub struct Access {
-    tokens: Vec<(Act, String)>,
+    tokens: RwLock<Vec<(Act, String)>>,
 }
 
 impl fmt::Debug for Access {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Access").field("tokens", &self.tokens.len()).finish()
+        f.debug_struct("Access").field("tokens", &self.tokens().len()).finish()
     }
 }
 
@@ -54,12 +55,22 @@ impl Access {
                 _ => return Err(format!("line {number} does not have one token")),
             }
         }
-        if tokens.is_empty() { Err("there is no token".to_owned()) } else { Ok(Self { tokens }) }
+        if tokens.is_empty() { Err("there is no token".to_owned()) } else { Ok(Self { tokens: RwLock::new(tokens) }) }
+    }
+
+    fn tokens(&self) -> RwLockReadGuard<'_, Vec<(Act, String)>> {
+        self.tokens.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// From now on the tokens of another one hold, and its own no longer.
+    pub fn replace(&self, other: Self) {
+        let tokens = other.tokens.into_inner().unwrap_or_else(PoisonError::into_inner);
+        *self.tokens.write().unwrap_or_else(PoisonError::into_inner) = tokens;
     }
 
     /// Whether tokens are asked for.
     pub fn is_closed(&self) -> bool {
-        !self.tokens.is_empty()
+        !self.tokens().is_empty()
     }
 
     /// Whether a request with this `Authorization` may do that. An administrator may also read. What only reads may also carry its token as the password
@@ -76,7 +87,7 @@ impl Access {
         };
         let Some(given) = given else { return false };
         // All are compared, each in a time that tells nothing of where it differs.
-        self.tokens.iter().fold(false, |found, (own, token)| {
+        self.tokens().iter().fold(false, |found, (own, token)| {
             let fits = *own == act || *own == Act::Admin && act == Act::Read;
             found | (same(token.as_bytes(), &given) & fits)
         })
@@ -112,6 +123,15 @@ fn same(a: &[u8], b: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::{Access, Act};
+
+    #[test]
+    fn tokens_are_replaced_while_the_server_runs() {
+        let access = Access::parse("put 0123456789abcdef").expect("these are tokens");
+        let allows = |token: &str| access.allows(Act::Put, false, Some(&format!("Bearer {token}")));
+        assert!(allows("0123456789abcdef") && !allows("fedcba9876543210"));
+        access.replace(Access::parse("put fedcba9876543210").expect("these are tokens"));
+        assert!(!allows("0123456789abcdef") && allows("fedcba9876543210"));
+    }
 
     #[test]
     fn each_token_allows_its_own_acts() {

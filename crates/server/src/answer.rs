@@ -5,8 +5,8 @@ use std::cell::OnceCell;
 use dyelog::diagnostic::{Diagnostic, Diagnostics, Place, Renderer, Severity, Sources};
 use dyelog::lqn::results::Results;
 use dyelog::lqn::submodel::SubModel;
-use dyelog::lqn::{Language, Model, Scheduling};
-use dyelog::model::codes::{LOAD_CHOSEN, NOT_STEADY, PARTLY_MEASURED};
+use dyelog::lqn::{Language, Model, Scheduling, TaskId};
+use dyelog::model::codes::{FRAGMENTS, LOAD_CHOSEN, NOT_STEADY, PARTLY_MEASURED, UTILISATION_RESOURCE};
 use dyelog::model::utilisation::Metrics;
 use dyelog::pipeline::{Solution, Source, model_of};
 use dyelog::report;
@@ -14,6 +14,7 @@ use dyelog::report::Look;
 use dyelog::report::draw::lqn::{self, LqnOptions};
 use dyelog::report::html::{self, Made, Report};
 use dyelog::report::json;
+use dyelog::report::markup::Markup;
 use dyelog::report::names::for_people;
 use dyelog::solve::{SolveOptions, solve};
 use dyelog::study::comparison::{self, Tolerance};
@@ -25,6 +26,9 @@ use crate::metered::{Metered, SAMPLING_TOLD_BY, unknown_sampling};
 
 /// Numbers of two periods that are closer count as one.
 const TOLERANCE: Tolerance = Tolerance { relative: 0.01, absolute: 0.0 };
+
+/// Of more entries no picture is legible.
+const LEGIBLE: usize = 120;
 
 /// A scenario's response times, seconds.
 #[derive(Clone, Debug, PartialEq)]
@@ -53,13 +57,16 @@ impl Answer {
     /// # Errors
     /// What keeps it from being made.
     pub fn of(mut submodel: SubModel, merge: &str, metered: &Metered) -> Result<Self, String> {
-        let utilisation = metered.apply(&mut submodel);
+        let (utilisation, unused) = metered.apply(&mut submodel);
         let bound = unknown_sampling(&submodel)
             .map(|why| Diagnostic::warning(LOAD_CHOSEN, Place::Nowhere, why).with_hint(SAMPLING_TOLD_BY));
-        let missing = metered.missing().map(|why| Diagnostic::warning(PARTLY_MEASURED, Place::Nowhere, why));
         let utilisation = Metrics { series: utilisation, ..Metrics::default() };
-        let mut findings: Vec<Diagnostic> =
-            bound.into_iter().chain(missing).chain(late::leave_out_unasked(&mut submodel)).collect();
+        let mut findings: Vec<Diagnostic> = bound
+            .into_iter()
+            .chain(metered.missing())
+            .chain(unused)
+            .chain(late::leave_out_unasked(&mut submodel))
+            .collect();
         let source = model_of(submodel, merge, &utilisation, &mut findings).map_err(words)?;
         Ok(Self { source, findings, solution: OnceCell::new() })
     }
@@ -111,8 +118,49 @@ impl Answer {
     /// # Errors
     /// What keeps the model from being solved.
     pub fn picture(&self) -> Result<String, String> {
+        let model = for_people(&self.source.model);
+        let busiest = self.busiest_tasks()?;
         let options = LqnOptions { limit: 60, seconds: true, ..LqnOptions::default() };
-        Ok(lqn::svg(&for_people(&self.source.model), Some(self.results()?), &options).text)
+        if busiest.len() == model.tasks.len() {
+            return Ok(lqn::svg(&model, Some(self.results()?), &options).text);
+        }
+        let entries = model.entries.iter().filter(|entry| busiest.contains(&entry.task)).count();
+        let words = format!(
+            "{} of {} tasks are drawn, those of the busiest processors, and {entries} of {} entries.",
+            busiest.len(),
+            model.tasks.len(),
+            model.entries.len()
+        );
+        let options = LqnOptions { focus: busiest, hops: 0, ..options };
+        let mut html = Markup::new();
+        html.open("div", &[("class", "part")]).trusted(&lqn::svg(&model, Some(self.results()?), &options).text).close();
+        html.element("p", &[], &words);
+        Ok(html.finish())
+    }
+
+    /// The tasks that one can look at in one picture: all of them, or those of the busiest processors.
+    fn busiest_tasks(&self) -> Result<Vec<TaskId>, String> {
+        let model = &self.source.model;
+        let all = (0..model.tasks.len()).map(TaskId::from);
+        if model.entries.len() <= LEGIBLE {
+            return Ok(all.collect());
+        }
+        let of = |task: TaskId| model.entries.iter().filter(|entry| entry.task == task).count();
+        let (mut tasks, mut entries) = (Vec::new(), 0);
+        for (processor, ..) in self.busiest()? {
+            let own = all.clone().filter(|task| {
+                let task = &model.tasks[task.index()];
+                task.scheduling != Scheduling::Reference && *model.processors[task.processor.index()].name == *processor
+            });
+            for task in own {
+                entries += of(task);
+                if entries > LEGIBLE && !tasks.is_empty() {
+                    return Ok(tasks);
+                }
+                tasks.push(task);
+            }
+        }
+        Ok(tasks)
     }
 
     /// What changes within the period: then the model is of the mean of what was before and after.
@@ -130,6 +178,18 @@ impl Answer {
     pub fn bound(&self) -> Option<String> {
         let warned = |own: &&Diagnostic| own.code == LOAD_CHOSEN && own.severity == Severity::Warning;
         self.findings.iter().find(warned).map(|own| own.message.clone())
+    }
+
+    /// What was received of the period that its model does not have, each with its code.
+    pub fn missing(&self) -> Vec<String> {
+        let is_of = |own: &&Diagnostic| {
+            own.severity == Severity::Warning && [PARTLY_MEASURED, UTILISATION_RESOURCE, FRAGMENTS].contains(&own.code)
+        };
+        let told = |own: &Diagnostic| {
+            let notes = own.notes.iter().fold(own.message.clone(), |words, note| format!("{words}; {note}"));
+            format!("{notes} ({})", own.code.0)
+        };
+        self.findings.iter().filter(is_of).map(told).collect()
     }
 
     /// Measured against predicted responses, by scenario.

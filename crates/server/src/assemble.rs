@@ -13,7 +13,7 @@ use dyelog::trace::protobuf::{Fields, Value};
 use dyelog::trace::spans::Grouping;
 
 use crate::fixed::Table;
-use crate::late::{self, Answered, Identifiers, Waiting};
+use crate::late::{self, Identifiers, Linked, Waiting};
 use crate::offenders::{Offenders, renamed};
 use crate::spans::{ASKING, SpanBytes, put_field, put_spans, trace_of};
 use crate::store::LEVELS;
@@ -47,8 +47,8 @@ const FEW: usize = 4;
 /// How many traces that were given out are remembered, and the power of two of places for them.
 const REMEMBERED: usize = 1 << 18;
 const PLACES: u32 = 19;
-/// How many calls of a batch are looked at that were answered late: they tell who asks whom, not how often.
-const MOST_ANSWERED: usize = 256;
+/// How many calls of a batch are looked at that were answered late, or came apart from their visit: they tell who asks whom, not how often.
+const MOST_LINKED: usize = 256;
 
 /// A trace of which spans may still come.
 #[derive(Debug)]
@@ -106,8 +106,8 @@ pub struct Batch {
     parts: BTreeMap<Arc<[u8]>, Vec<u8>>,
     /// How many traces, or parts of such.
     pub traces: u64,
-    /// Calls whose two sides were given out one after the other.
-    pub answered: Vec<Answered>,
+    /// What belongs together and was given out one after the other.
+    pub linked: Vec<Linked>,
     /// How many spans.
     pub spans: u64,
     /// How many bytes they take.
@@ -365,7 +365,7 @@ impl Assembler {
                 self.waiting.forget(forgotten);
             }
         }
-        let answered = self.waiting.meet(trace, &open.ids, &open.asks, &open.parts);
+        let linked = self.waiting.meet(trace, &open.ids, &open.asks, &open.parts);
         let count = open.ids.len() as u64;
         self.spans -= count;
         self.bytes -= open.bytes;
@@ -376,7 +376,7 @@ impl Assembler {
             late::apart(&open.ids, &mut open.parts);
         }
         let batch = self.ready.entry((start, is_rest)).or_default();
-        batch.answered.extend(answered.into_iter().take(MOST_ANSWERED.saturating_sub(batch.answered.len())));
+        batch.linked.extend(linked.into_iter().take(MOST_LINKED.saturating_sub(batch.linked.len())));
         batch.take_in(*open);
     }
 }
@@ -402,6 +402,7 @@ mod tests {
                 parent: 0,
                 kind: 0,
                 start: 0,
+                end: 0,
                 name: b"browse",
                 fingerprint: number,
                 bytes: &bytes,

@@ -132,8 +132,14 @@ fn words(error: &Error) -> String {
 /// What rustls calls a certificate that stands for an authority. Its own type for it is not that of a dependency here.
 const OF_AUTHORITY: &str = "CaUsedAsEndEntity";
 
+/// What rustls says where something answers that is no TLS.
+const NO_TLS: &str = "InvalidContentType";
+
 /// With what to do about a certificate as `openssl req -x509` makes it, unless told otherwise.
 fn told(words: String) -> String {
+    if words.contains(NO_TLS) {
+        return "the server does not encrypt\n  hint: where it listens on http://, ask it so".to_owned();
+    }
     if !words.contains(OF_AUTHORITY) {
         return words;
     }

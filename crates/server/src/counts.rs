@@ -12,7 +12,7 @@ pub struct Counts {
     pub folded: u64,
     /// Spans of traces to which more may come.
     pub open: u64,
-    /// Spans that no model could be made of: with an impossible time, or in messages that cannot be read.
+    /// Spans that no model could be made of: with impossible times, or in messages that cannot be read.
     pub set_aside: u64,
     /// Spans without usable identifiers.
     pub refused: u64,

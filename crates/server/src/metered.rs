@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use dyelog::diagnostic::{Diagnostic, Place};
 use dyelog::lqn::submodel::{Interaction, ScenarioTotal, SubModel};
+use dyelog::model::codes::PARTLY_MEASURED;
 use dyelog::model::utilisation::{Series, Unit, fitting};
 
 use crate::meter::{Counted, MOST_SERIES, SeriesKey};
@@ -25,20 +27,21 @@ const ENOUGH: u64 = 20;
 
 impl Metered {
     /// Lets each operation whose sampling is not known stand for as many as metrics counted, and gives how busy the
-    /// processors of the sub-model were.
-    pub fn apply(&self, submodel: &mut SubModel) -> Vec<Series> {
+    /// processors of the sub-model were, and what of that is left out.
+    pub fn apply(&self, submodel: &mut SubModel) -> (Vec<Series>, Vec<Diagnostic>) {
         self.weigh(submodel);
         fitting(&self.utilisation(), submodel)
     }
 
     /// That metrics are missing, where there was no room for them.
-    pub fn missing(&self) -> Option<String> {
+    pub fn missing(&self) -> Option<Diagnostic> {
         let (first, last) = self.no_room?;
-        Some(format!(
+        let message = format!(
             "metrics of this period are missing: from {} to {} there were more than {MOST_SERIES} series, and others were set aside",
             written(first),
             written(last)
-        ))
+        );
+        Some(Diagnostic::warning(PARTLY_MEASURED, Place::Nowhere, message))
     }
 
     fn utilisation(&self) -> Vec<Series> {

@@ -1,5 +1,7 @@
 //! The page at `/`: what arrives, what is busiest now, and where to go on.
 
+use std::cmp::Ordering;
+
 use dyelog::report::markup::Markup;
 
 use crate::answer::Held;
@@ -54,7 +56,7 @@ pub struct Page<'p> {
 
 const STYLE: &str = "body{font:1rem/1.5 system-ui,sans-serif;max-width:52rem;margin:2rem auto;padding:0 1rem;color-scheme:light dark}\
 table{border-collapse:collapse}td,th{padding:.2rem .8rem .2rem 0;text-align:left}td.n,th.n{text-align:right}\
-.picture{overflow-x:auto}.picture svg{max-width:100%;height:auto}form{margin:.5rem 0}\
+.picture{overflow-x:auto}.picture svg{max-width:100%;height:auto}.picture .part svg{max-width:none}form{margin:.5rem 0}\
 .fault{border-left:.3rem solid #c33;padding-left:.8rem}";
 
 /// Nothing may be fetched from anywhere.
@@ -66,6 +68,9 @@ const LATELY: &str = "the last 5 minutes";
 
 /// How many processors are shown.
 const SHOWN: usize = 10;
+
+/// How many scenarios of a time are shown.
+const HELD: usize = 40;
 
 /// Periods that are linked: their name, and how a query says them.
 const PERIODS: [(&str, &str); 4] = [("5 minutes", "-5m"), ("hour", "-1h"), ("day", "-1d"), ("30 days", "-30d")];
@@ -114,8 +119,8 @@ pub fn page(page: &Page<'_>) -> String {
     agreement(&all, &mut html);
     for (name, held) in all {
         changes(name, held, &mut html);
-        for bound in &held.bounds {
-            html.open("p", &[("class", "fault")]).text("Of ").text(name).text(": ").name(bound).close();
+        for words in held.bounds.iter().chain(&held.missing) {
+            html.open("p", &[("class", "fault")]).text("Of ").text(name).text(": ").name(words).close();
         }
     }
     if let Some(seen) = page.observed {
@@ -208,10 +213,10 @@ fn agreement(all: &[(&str, &Compared)], html: &mut Markup) {
             html.open("tr", &[]).element("td", &[], from);
             html.open("td", &[("colspan", "5")]).name(why).close().close();
         }
-        for Held { scenario, rate, measured, predicted } in held.iter().flatten() {
-            let off = measured.zip(*predicted).filter(|(measured, _)| *measured > 0.0);
-            // What rounds to nothing has no sign.
-            let off = off.map(|(measured, predicted)| (1000.0 * (predicted / measured - 1.0)).round() / 10.0);
+        // Those that are furthest off come first.
+        let mut held: Vec<(&Held, Option<f64>)> = held.iter().flatten().map(|own| (own, off_by(own))).collect();
+        held.sort_by(|(_, a), (_, b)| b.map(f64::abs).partial_cmp(&a.map(f64::abs)).unwrap_or(Ordering::Equal));
+        for (Held { scenario, rate, measured, predicted }, off) in held.iter().take(HELD) {
             let off = off.map(|off| if off == 0.0 { "0.0 %".to_owned() } else { format!("{off:+.1} %") });
             html.open("tr", &[]).element("td", &[], from).open("td", &[]).name(scenario).close();
             let figures =
@@ -221,8 +226,19 @@ fn agreement(all: &[(&str, &Compared)], html: &mut Markup) {
             }
             html.close();
         }
+        if let Some((_, next)) = held.get(HELD) {
+            let least = next.map_or_else(String::new, |off| format!(", off by {:.1} % at most", off.abs()));
+            let words = format!("and {} more scenarios{least}", held.len() - HELD);
+            html.open("tr", &[]).element("td", &[], from).element("td", &[("colspan", "5")], &words).close();
+        }
     }
     html.close();
+}
+
+/// By how much a prediction is off, percent to a tenth, where it was measured. What rounds to nothing has no sign.
+fn off_by(held: &Held) -> Option<f64> {
+    let both = held.measured.zip(held.predicted).filter(|(measured, _)| *measured > 0.0);
+    both.map(|(measured, predicted)| (1000.0 * (predicted / measured - 1.0)).round() / 10.0)
 }
 
 /// What changes within a time that has a name, and how it was modelled.
@@ -326,7 +342,8 @@ mod tests {
         let changes = vec![format!("the work of `{HOSTILE}` goes from 1 ms to 2 ms")];
         let parts = vec![(String::new(), Ok(held(HOSTILE))), (String::new(), Err(HOSTILE.to_owned()))];
         let bounds = vec![format!("the sampling of the traces of `{HOSTILE}` is not known")];
-        let held = Compared { parts, changes, bounds, left_out: 0 };
+        let missing = vec![format!("`process.cpu.time` tells of `{HOSTILE}` only")];
+        let held = Compared { parts, changes, bounds, missing, left_out: 0 };
         let mut status = Status::default();
         status.offending.insert(HOSTILE.to_owned(), (1, HOSTILE.to_owned()));
         status.no_room = Some(HOSTILE.to_owned());
@@ -335,7 +352,7 @@ mod tests {
         let text = shown(Now::Solved { busiest: &busiest, picture: "<svg></svg>" }, &held, &status);
         // Of the fault, the service and its operation, the metric without room, the processor, and, now and in an hour, a scenario, what cannot be solved, a change, and a bound; and
         // of a process that is observed, its node, and that it appears.
-        assert_eq!((text.matches("<script").count(), text.matches("&lt;script&gt;").count()), (0, 16), "{text}");
+        assert_eq!((text.matches("<script").count(), text.matches("&lt;script&gt;").count()), (0, 18), "{text}");
         let text = shown(Now::Unsolved(HOSTILE), &Compared::default(), &Status::default());
         assert!(!text.contains("<script"), "{text}");
     }
@@ -353,6 +370,25 @@ mod tests {
             let text = off(predicted);
             assert!(text.contains(words) && !text.contains("-0.0"), "{words} in {text}");
         }
+    }
+
+    #[test]
+    fn of_many_scenarios_those_furthest_off_come_first() {
+        let one = |number: u32| Held {
+            scenario: format!("s{number}"),
+            rate: 1.0,
+            measured: Some(0.1),
+            predicted: Some(0.1 + 0.001 * f64::from(number) * if number.is_multiple_of(2) { -1.0 } else { 1.0 }),
+        };
+        let many: Vec<Held> = (0..50).map(one).collect();
+        let held = Compared { parts: vec![(String::new(), Ok(many))], ..Compared::default() };
+        let text = shown(Now::Nothing, &held, &Status::default());
+        let at = |words: &str| text.find(words).unwrap_or_else(|| panic!("{words} in {text}"));
+        assert!(at("<td>s49</td>") < at("<td>s48</td>") && at("<td>s48</td>") < at("<td>s10</td>"), "{text}");
+        assert!(
+            text.contains("and 10 more scenarios, off by 9.0 % at most") && !text.contains("<td>s9</td>"),
+            "{text}"
+        );
     }
 
     #[test]

@@ -19,13 +19,16 @@ pub struct Period {
 }
 
 impl Period {
-    /// From two times as people write them; without one, the period has no such end.
+    /// From two times as people write them; without one, the period has no such end. What begins so long ago ends now at the latest.
     ///
     /// # Errors
     /// What cannot be read, or that the end is not after the begin.
     pub fn parse(from: Option<&str>, to: Option<&str>, now: u64) -> Result<Self, String> {
+        let is_relative = from.is_some_and(|text| text.trim().starts_with('-'));
         let from = from.map_or(Ok(0), |text| time(text, now))?;
-        let to = to.map_or(Ok(u64::MAX), |text| time(text, now))?;
+        // What clocks that are ahead recorded is of no time ago.
+        let open = if is_relative { now } else { u64::MAX };
+        let to = to.map_or(Ok(open), |text| time(text, now))?;
         if from < to { Ok(Self { from, to }) } else { Err("the period ends before it begins".to_owned()) }
     }
 }
@@ -108,16 +111,35 @@ impl Imported {
     /// # Errors
     /// When the store cannot be read or written.
     pub fn add_to(&self, store: &mut Store, now: u64) -> Result<Option<String>, StoreError> {
-        let warning = self.seen_in(store)?;
+        let warnings: Vec<String> = self.longer().into_iter().chain(self.seen_in(store)?).collect();
         store.add(self.start, now, &self.submodel, &self.merge)?;
-        Ok(warning)
+        Ok(Some(warnings.join("\nwarning: ")).filter(|words| !words.is_empty()))
+    }
+
+    /// When the last of its operations started, nanoseconds since 1970.
+    fn last_start(&self) -> u64 {
+        let starts = self.submodel.scenarios.values().filter_map(|total| total.last_start);
+        starts.max().and_then(|last| u64::try_from(last).ok()).unwrap_or(self.start)
+    }
+
+    /// That it goes beyond the interval in which it begins, where it does.
+    fn longer(&self) -> Option<String> {
+        const SECOND: u64 = 1_000_000_000;
+        let length = self.last_start().saturating_sub(self.start);
+        (length >= LEVELS[0].length).then(|| {
+            format!(
+                "its operations started within {} s, and all of them count in the {} s from {} on: a period that begins later has none of them
+  hint: `period export` of shorter periods keeps them apart",
+                length.div_ceil(SECOND),
+                LEVELS[0].length / SECOND,
+                written(self.start)
+            )
+        })
     }
 
     /// That a store has seen some of its operations, where it has.
     fn seen_in(&self, store: &Store) -> Result<Option<String>, StoreError> {
-        let ends = self.submodel.scenarios.values().filter_map(|total| total.last_start);
-        let end = ends.max().and_then(|end| u64::try_from(end).ok()).unwrap_or(self.start);
-        let Some((there, _)) = store.period(self.start, end.saturating_add(1))? else { return Ok(None) };
+        let Some((there, _)) = store.period(self.start, self.last_start().saturating_add(1))? else { return Ok(None) };
         let known: BTreeSet<&Witness> = there.entries().iter().flat_map(|entry| &entry.witnesses).collect();
         let twice = self.submodel.entries().iter().flat_map(|entry| &entry.witnesses).find(|own| known.contains(own));
         Ok(twice.map(|Witness { scenario, run, .. }| {
@@ -168,6 +190,8 @@ mod tests {
         for wrong in ["", "-", "-h", "-1y", "yesterday", "-é", "NaN", "1e400"] {
             assert!(from(wrong).is_err(), "{wrong}");
         }
+        let end = |from: Option<&str>| Period::parse(from, None, now).map(|period| period.to);
+        assert_eq!([end(Some("-2m")), end(Some("1600000000")), end(None)], [Ok(now), Ok(u64::MAX), Ok(u64::MAX)]);
         assert_eq!(Period::parse(Some("now"), Some("-1s"), now), Err("the period ends before it begins".to_owned()));
     }
 

@@ -1,5 +1,6 @@
 //! What a period recorded, as commands of `dyelog` read it.
 
+use dyelog::diagnostic::{Diagnostic, Renderer, Sources};
 use dyelog::lqn::saved;
 use dyelog::model::utilisation::{Series, Unit};
 use serde::{Deserialize, Serialize};
@@ -18,7 +19,8 @@ pub struct Recorded {
     pub utilisation: String,
     /// That rates are lower bounds, where it is not known how traces were sampled.
     pub unknown: Option<String>,
-    /// What is missing: metrics without room, and work that nobody is known to have called.
+    /// What is missing, each as a warning with its code: metrics without room, or of some services of a processor only, and work that nobody is known
+    /// to have called.
     #[serde(default)]
     pub missing: Vec<String>,
 }
@@ -30,17 +32,22 @@ impl Recorded {
     /// When the store cannot be read, or has more than can be read at once.
     pub fn of(store: &Store, period: Period) -> Result<Option<Self>, StoreError> {
         let Some((mut submodel, merge)) = store.period(period.from, period.to)? else { return Ok(None) };
-        let unasked = late::leave_out_unasked(&mut submodel).map(|finding| finding.message);
+        let unasked = late::leave_out_unasked(&mut submodel);
         let metered = store.metered(period.from, period.to)?;
-        let utilisation = exposed(&metered.apply(&mut submodel));
+        let (utilisation, unused) = metered.apply(&mut submodel);
         let unknown = unknown_sampling(&submodel);
         Ok(Some(Self {
             submodel: saved::write(&submodel, &merge),
-            utilisation,
+            utilisation: exposed(&utilisation),
             unknown,
-            missing: metered.missing().into_iter().chain(unasked).collect(),
+            missing: metered.missing().into_iter().chain(unused).chain(unasked).map(|own| told(&own)).collect(),
         }))
     }
+}
+
+/// A finding as commands of `dyelog` print it.
+fn told(finding: &Diagnostic) -> String {
+    Renderer { color: false }.render(finding, &Sources::default()).trim_end().to_owned()
 }
 
 /// Utilisation as Prometheus text: each metric keeps a name of its own, so that none is added to another.

@@ -19,7 +19,9 @@ pub enum Brings {
 
 const KINDS: [&str; 3] = ["traces", "metrics", "observations"];
 /// The statuses of HTTP that such requests end with; calls of gRPC count as what they would be there. The last one stands for all others.
-const CODES: [u16; 7] = [200, 400, 408, 413, 415, 503, 500];
+const CODES: [u16; 10] = [200, 400, 401, 403, 408, 413, 415, 421, 503, 500];
+/// Statuses of requests that nobody looks into: without a token that allows it, or of another site.
+pub const TURNED_AWAY: [u16; 3] = [401, 403, 421];
 /// The bounds of times, milliseconds.
 const BOUNDS: [u64; 12] = [1, 2, 5, 10, 25, 50, 100, 250, 500, 1000, 5000, 20_000];
 
@@ -101,7 +103,7 @@ mod tests {
     #[test]
     fn requests_are_counted_by_how_they_end_and_timed_where_they_are_acknowledged() {
         let requests = Requests::default();
-        for (status, milliseconds) in [(200, 2), (200, 3), (200, 60_000), (503, 1), (418, 1)] {
+        for (status, milliseconds) in [(200, 2), (200, 3), (200, 60_000), (503, 1), (418, 1), (401, 1)] {
             let status = StatusCode::from_u16(status).expect("it is a status");
             requests.ended(Brings::Metrics, status, Duration::from_millis(milliseconds));
         }
@@ -111,6 +113,7 @@ mod tests {
             "dyelog_requests_total{kind=\"metrics\",code=\"200\"} 3",
             "dyelog_requests_total{kind=\"metrics\",code=\"503\"} 1",
             "dyelog_requests_total{kind=\"metrics\",code=\"500\"} 1",
+            "dyelog_requests_total{kind=\"metrics\",code=\"401\"} 1",
             "dyelog_requests_total{kind=\"traces\",code=\"200\"} 0",
             "dyelog_acknowledgement_seconds_bucket{kind=\"metrics\",le=\"0.001\"} 0",
             "dyelog_acknowledgement_seconds_bucket{kind=\"metrics\",le=\"0.002\"} 1",

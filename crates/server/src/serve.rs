@@ -19,14 +19,15 @@ use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
-use tokio_rustls::TlsAcceptor;
 
 use crate::access::{Access, Act};
 use crate::peers::Peer;
-use crate::receive::Receivers;
 use crate::receive::body::Budget;
+use crate::receive::{self, Receivers};
+use crate::requests::{Brings, TURNED_AWAY};
 use crate::service::Service;
 use crate::services::Desk;
+use crate::tls::Tls;
 use crate::{services, sites, unread, web};
 
 /// How many connections are open at a time.
@@ -75,13 +76,28 @@ pub fn routes(service: &Arc<Service>, access: &Arc<Access>) -> Router {
     let admin = guarded(administration.merge(services::management(desk)), Act::Admin);
     let is_closed = access.is_closed();
     let all = put.merge(read).merge(admin).merge(web::open(Arc::clone(service)));
-    let all = all.layer(from_fn(move |request: Request, next: Next| async move {
-        match sites::refused(&request, is_closed) {
-            None => next.run(request).await,
-            Some((status, why)) => (status, why).into_response(),
+    let counting = Arc::clone(service);
+    let all = all.layer(from_fn(move |request: Request, next: Next| {
+        let service = Arc::clone(&counting);
+        async move {
+            let (begun, brings) = (Instant::now(), brings(request.uri().path()));
+            let response = match sites::refused(&request, is_closed) {
+                None => next.run(request).await,
+                Some((status, why)) => (status, why).into_response(),
+            };
+            // All others are counted where they are looked into.
+            if let Some(brings) = brings.filter(|_| TURNED_AWAY.contains(&response.status().as_u16())) {
+                service.requests().ended(brings, response.status(), begun.elapsed());
+            }
+            response
         }
     }));
     all.layer(from_fn(no_sniffing)).layer(from_fn(unread::read_first))
+}
+
+/// What a request to a path brings, where it brings something.
+fn brings(path: &str) -> Option<Brings> {
+    receive::brings(path).or_else(|| services::is_put(path).then_some(Brings::Observations))
 }
 
 async fn guard(access: &Access, act: Act, request: Request, next: Next) -> Response {
@@ -114,7 +130,7 @@ async fn no_sniffing(request: Request, next: Next) -> Response {
 
 /// Serves a listener until told to stop, then lets requests in work come to their end. Connections are encrypted where there is something
 /// that accepts such.
-pub async fn serve(listener: TcpListener, tls: Option<TlsAcceptor>, routes: Router, mut stop: watch::Receiver<bool>) {
+pub async fn serve(listener: TcpListener, tls: Option<Tls>, routes: Router, mut stop: watch::Receiver<bool>) {
     let connections = Arc::new(Semaphore::new(CONNECTIONS));
     let graceful = GracefulShutdown::new();
     let mut builder = auto::Builder::new(TokioExecutor::new());
@@ -137,7 +153,7 @@ pub async fn serve(listener: TcpListener, tls: Option<TlsAcceptor>, routes: Rout
             match tls {
                 None => converse(stream, &builder, watcher, routes).await,
                 Some(tls) => {
-                    if let Ok(Ok(stream)) = tokio::time::timeout(HEAD, tls.accept(stream)).await {
+                    if let Ok(Ok(stream)) = tokio::time::timeout(HEAD, tls.acceptor().accept(stream)).await {
                         converse(stream, &builder, watcher, routes).await;
                     }
                 }

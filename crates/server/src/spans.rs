@@ -29,6 +29,8 @@ pub struct SpanBytes<'a> {
     pub kind: u64,
     /// Its start, nanoseconds since 1970.
     pub start: u64,
+    /// Its end, likewise; 0 where it says none.
+    pub end: u64,
     /// Its name.
     pub name: &'a [u8],
     /// A digest of what makes it the same as another: its identifiers, kind, name and times.
@@ -115,7 +117,7 @@ fn span(bytes: &[u8]) -> Result<Found<'_>, Malformed> {
     let words = [trace as u64, (trace >> 64) as u64, id, parent, kind, start, end];
     // Digests are stored: they must be the same in later versions of this program.
     let digest = words.into_iter().fold(Digest::of(SPAN), Digest::word).bytes(name);
-    Ok(Ok(SpanBytes { trace, id, parent, kind, start, name, fingerprint: digest.short(), bytes }))
+    Ok(Ok(SpanBytes { trace, id, parent, kind, start, end, name, fingerprint: digest.short(), bytes }))
 }
 
 /// A span that is known to be sound.

@@ -19,6 +19,7 @@ pub struct Split {
     parts: Vec<(String, Result<Answer, String>)>,
     changes: Vec<String>,
     bounds: Vec<String>,
+    missing: Vec<String>,
     left_out: usize,
 }
 
@@ -31,6 +32,8 @@ pub struct Compared {
     pub changes: Vec<String>,
     /// Which rates are lower bounds.
     pub bounds: Vec<String>,
+    /// What was received that the models do not have.
+    pub missing: Vec<String>,
     /// Shorter parts that are not modelled.
     pub left_out: usize,
 }
@@ -56,7 +59,7 @@ impl Split {
         }
         let longest = longest(&parts);
         let left_out = parts.len() - longest.len();
-        let (mut modelled, mut bounds) = (Vec::new(), Vec::new());
+        let (mut modelled, mut bounds, mut missing) = (Vec::new(), Vec::new(), Vec::<String>::new());
         for Part { from, to, .. } in longest {
             let (name, own) = match parts.len() {
                 1 => (String::new(), period),
@@ -71,10 +74,12 @@ impl Split {
             if let Ok(answer) = &answer {
                 changes.extend(answer.changes());
                 bounds.extend(answer.bound().filter(|bound| !bounds.contains(bound)));
+                let own: Vec<String> = answer.missing().into_iter().filter(|own| !missing.contains(own)).collect();
+                missing.extend(own);
             }
             modelled.push((name, answer));
         }
-        Ok(Self { parts: modelled, changes, bounds, left_out })
+        Ok(Self { parts: modelled, changes, bounds, missing, left_out })
     }
 
     /// The model of the last part; `None` where nothing was recorded.
@@ -86,7 +91,8 @@ impl Split {
     pub fn held(self) -> Compared {
         let held = |answer: Result<Answer, String>| answer.and_then(|own| own.agreement());
         let parts = self.parts.into_iter().map(|(name, answer)| (name, held(answer))).collect();
-        Compared { parts, changes: self.changes, bounds: self.bounds, left_out: self.left_out }
+        let Self { changes, bounds, missing, left_out, .. } = self;
+        Compared { parts, changes, bounds, missing, left_out }
     }
 }
 

@@ -1,12 +1,33 @@
 //! TLS: certificates, and connections that are encrypted.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::TlsAcceptor;
+
+/// What accepts encrypted connections; another certificate may take the place of its own.
+#[derive(Clone)]
+pub struct Tls(Arc<RwLock<TlsAcceptor>>);
+
+impl Tls {
+    /// With that certificate at first.
+    pub fn new(acceptor: TlsAcceptor) -> Self {
+        Self(Arc::new(RwLock::new(acceptor)))
+    }
+
+    /// What accepts the next connection.
+    pub fn acceptor(&self) -> TlsAcceptor {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// From the next connection on another certificate is shown.
+    pub fn replace(&self, acceptor: TlsAcceptor) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = acceptor;
+    }
+}
 
 /// What accepts encrypted connections, HTTP/2 and HTTP/1.1, with the chain of certificates and the key of two PEM files.
 ///

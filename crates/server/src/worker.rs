@@ -14,7 +14,7 @@ use crate::assemble::{Assembler, Gathering, Nanos, Place};
 use crate::counts::Counts;
 use crate::fold::Folding;
 use crate::journal::medium::Medium;
-use crate::journal::{Kind, Reader, Record};
+use crate::journal::{Kind, Reader, Record, damaged};
 use crate::late::{self, Answers};
 use crate::meter::Meter;
 use crate::recent::Recent;
@@ -55,6 +55,9 @@ impl Default for Working {
         }
     }
 }
+
+/// How many entries of sub-models wait for a checkpoint: each has its stays with it.
+const MOST_ENTRIES: usize = 8192;
 
 /// How many bytes a trace may take that is kept.
 const EXEMPLAR_BYTES: usize = 64 << 10;
@@ -122,6 +125,8 @@ pub struct Worker<M: Medium> {
     changed: bool,
     /// Whether the clock came back since then.
     set_back: bool,
+    /// How many spans were open at the last checkpoint that the journal no longer has.
+    lost: u64,
 }
 
 impl<M: Medium> Worker<M> {
@@ -131,6 +136,14 @@ impl<M: Medium> Worker<M> {
     /// When the store or the journal cannot be read.
     pub fn new(working: Working, medium: M, store: &Store) -> Result<Self, WorkerError> {
         let progress = store.progress()?;
+        let first = medium.segments()?.first().copied().unwrap_or(progress.position);
+        if first > progress.position {
+            return Err(damaged(&format!(
+                "it begins at {first}, but the store read it only up to {}",
+                progress.position
+            ))
+            .into());
+        }
         let mut recent = Recent::default();
         store.recent(|number, digests| recent.restore(number, digests))?;
         let mut meter = Meter::default();
@@ -151,9 +164,17 @@ impl<M: Medium> Worker<M> {
             exemplars: Vec::new(),
             changed: false,
             set_back: false,
+            lost: 0,
             working,
         };
-        worker.reopen(Reader::at(medium, progress.low.0), &progress)?;
+        if first > progress.low.0 {
+            // It was begun anew where the store stands.
+            worker.lost = progress.open.len() as u64;
+            worker.counts.set_aside += worker.lost;
+            worker.changed = worker.lost > 0;
+        } else {
+            worker.reopen(Reader::at(medium, progress.low.0), &progress)?;
+        }
         Ok(worker)
     }
 
@@ -188,6 +209,11 @@ impl<M: Medium> Worker<M> {
             });
         }
         Ok(())
+    }
+
+    /// How many spans were open at the last checkpoint that the journal no longer has. They count as set aside.
+    pub fn lost(&self) -> u64 {
+        self.lost
     }
 
     /// Where the next record begins.
@@ -302,7 +328,12 @@ impl<M: Medium> Worker<M> {
     /// Whether it is time for a checkpoint.
     pub fn is_due(&self) -> bool {
         let waiting = self.changed || self.assembler.ready_bytes() > 0 || !self.submodels.is_empty();
-        waiting && self.clock.saturating_sub(self.checkpointed) >= self.working.checkpoint
+        waiting && (self.is_full() || self.clock.saturating_sub(self.checkpointed) >= self.working.checkpoint)
+    }
+
+    /// Whether sub-models take so much memory that they are not to wait for others.
+    fn is_full(&self) -> bool {
+        self.submodels.values().map(|(sum, _)| sum.entries().len()).sum::<usize>() > MOST_ENTRIES
     }
 
     /// Gives out all traces, whether they are complete or not.
@@ -392,7 +423,7 @@ impl<M: Medium> Worker<M> {
     }
 }
 
-/// Whether a span starts at a time at which something can have happened.
+/// Whether a span starts and ends at times at which something can have happened, in this order.
 fn is_possible(span: &SpanBytes<'_>, now: Nanos) -> bool {
-    (EARLIEST..=now.saturating_add(AHEAD)).contains(&span.start)
+    EARLIEST <= span.start && span.start <= span.end && span.end <= now.saturating_add(AHEAD)
 }

@@ -3,7 +3,7 @@
 //! Counts stay those of something that can be: no more invocations of any sort than invocations, and of requests as many as there were.
 
 use super::sums::Share;
-use super::{EntryIndex, EntryKey, EntryTotal, Interaction, RequestKind, Seconds};
+use super::{EntryIndex, EntryKey, EntryTotal, Interaction, Position, RequestKind, Seconds};
 use crate::stays::Stays;
 use crate::timing::CallLabel;
 
@@ -92,6 +92,35 @@ impl EntryTotal {
             if !stays {
                 self.pairs.shift_remove(&pair);
             }
+        }
+    }
+
+    /// Takes in what was recorded as invocations of another entry and is pieces of this one's: what they asked, this one asked, and the time for
+    /// which they waited it did not work.
+    pub fn put_together(&mut self, piece: &Self) {
+        let whole = self.work.entry(Position { phase: 1, ..Position::default() }).or_default();
+        let waits = |label: &CallLabel| label.kind == RequestKind::Synchronous;
+        let waited =
+            piece.calls.iter().filter(|(label, _)| waits(label)).map(|(_, call)| call.duration.sum.0).sum::<i128>();
+        let worked = piece.work.values().map(|work| work.exclusive.sum.0).sum::<i128>();
+        let before = whole.exclusive.sum.0;
+        let after = (before - waited + worked.min(waited)).clamp(0, before.max(0));
+        // The rest is spread as all of it was.
+        let part = if before > 0 { after as f64 / before as f64 } else { 0.0 };
+        whole.exclusive.sum = Seconds(after);
+        whole.exclusive.squares = (whole.exclusive.squares as f64 * part * part) as i128;
+        for work in piece.work.values() {
+            whole.network.merge(&work.network);
+            for (request, seen) in &work.requests {
+                whole.requests.entry(*request).or_default().merge(seen);
+            }
+        }
+        for (label, own) in &piece.calls {
+            let call = self.calls.entry(*label).or_default();
+            call.merge(own);
+            // An invocation that came in several pieces is one.
+            call.invocations = call.invocations.min(self.invocations);
+            call.duration.count = call.duration.count.min(self.invocations);
         }
     }
 
@@ -190,7 +219,7 @@ impl EntryTotal {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::submodel::{Position, RequestTotal, SubModel};
+    use crate::submodel::{RequestTotal, SubModel};
     use crate::timing::{CallTotal, PairTotal};
 
     /// A caller, the peer and the entry that it calls.

@@ -65,11 +65,11 @@ pub fn explain(exemplars: &[u8], period: &Recorded, arguments: &[OsString]) -> O
                 ));
             }
         }
-        let output =
-            program("explain").arg(&kept).args(arguments).stdin(Stdio::null()).stderr(Stdio::inherit()).output();
+        let output = program("explain").arg(&kept).args(arguments).stdin(Stdio::null()).output();
         let output = output.map_err(|error| format!("dyelog cannot be started: {error}"))?;
         // The file is gone when anybody reads of it.
-        let text = String::from_utf8_lossy(&output.stdout).replace(&*kept.to_string_lossy(), "exemplars");
+        let named = |bytes: &[u8]| String::from_utf8_lossy(bytes).replace(&*kept.to_string_lossy(), "exemplars");
+        let (text, errors) = (named(&output.stdout), named(&output.stderr));
         // What programs read is left as it is.
         if arguments.iter().any(|word| word.to_string_lossy().contains("json")) {
             eprint!("{told}");
@@ -77,6 +77,7 @@ pub fn explain(exemplars: &[u8], period: &Recorded, arguments: &[OsString]) -> O
             println!("{told}");
         }
         print!("{text}");
+        eprint!("{errors}");
         Ok(code(output.status))
     })
 }

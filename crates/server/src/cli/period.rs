@@ -9,6 +9,7 @@ use std::str::FromStr;
 
 use clap::{Args, Subcommand};
 use dyelog::diagnostic::quantity::counted;
+use dyelog::model::codes::LOAD_CHOSEN;
 use dyelog_server::metered::SAMPLING_TOLD_BY;
 use dyelog_server::recorded::Recorded;
 use serde_json::Value;
@@ -31,7 +32,7 @@ struct Which {
     /// The begin: 2026-02-15T21:16:00Z, seconds since 1970, or `-2h` for two hours ago
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     from: Option<String>,
-    /// The end, likewise
+    /// The end, likewise; now, where `--from` is so long ago
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     to: Option<String>,
 }
@@ -269,11 +270,11 @@ impl Asked {
     /// Warns of rates that are lower bounds, and of what is missing.
     fn tell_sampling(&self, recorded: &Recorded) {
         for why in &recorded.missing {
-            eprintln!("warning: {why}");
+            eprintln!("{why}");
         }
         let is_told = self.arguments.iter().any(|word| word.to_string_lossy().starts_with("--sampling"));
         if let Some(why) = recorded.unknown.as_ref().filter(|_| !is_told) {
-            eprintln!("warning: {why}\n  hint: {SAMPLING_TOLD_BY}");
+            eprintln!("warning[{}]: {why}\n  hint: {SAMPLING_TOLD_BY}", LOAD_CHOSEN.0);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! `dyelog-server`: listens until it is stopped.
 
 use std::fs;
+use std::io;
 use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -8,14 +9,15 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use clap::Args;
+use dyelog::diagnostic::quantity::counted;
 use dyelog_server::access::Access;
 use dyelog_server::config::{Config, Scrape};
 use dyelog_server::scrape;
 use dyelog_server::serve;
-use dyelog_server::service::Service;
+use dyelog_server::service::{Service, journal_of};
 use dyelog_server::store::Location;
-use dyelog_server::tls;
-use dyelog_server::worker::{GRACE, Working};
+use dyelog_server::tls::{self, Tls};
+use dyelog_server::worker::{GRACE, WorkerError, Working};
 use tokio::net::TcpListener;
 use tokio::runtime;
 use tokio::sync::watch;
@@ -36,7 +38,7 @@ pub struct Arguments {
     /// Where to listen, for HTTP and gRPC alike; repeatable
     #[arg(long, value_name = "ADDR", default_values = ["127.0.0.1:4318", "127.0.0.1:4317"])]
     listen: Vec<Listen>,
-    /// A file of tokens, a line each: `put TOKEN`, `read TOKEN` or `admin TOKEN`; needed to listen elsewhere than on loopback
+    /// A file of tokens, a line each: `put TOKEN`, `read TOKEN` or `admin TOKEN`, of 16 characters or more; SIGHUP has it and the certificate read again; needed to listen elsewhere than on loopback
     #[arg(long, value_name = "FILE")]
     tokens: Option<PathBuf>,
     /// A PEM file of this server's certificate, with those that lead to an authority; needed to listen elsewhere than on loopback
@@ -51,9 +53,9 @@ pub struct Arguments {
     /// A TOML file: from where metrics are fetched, and what the system's nodes have
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Seconds without a new span after which a complete trace is folded; SDKs send every five unless told otherwise
-    #[arg(long, value_name = "SECONDS", default_value_t = GRACE as f64 * 1e-9, value_parser = seconds)]
-    grace: f64,
+    /// Seconds without a new span after which a complete trace is folded: 6, or the limit where that is less. SDKs send every five unless told otherwise
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    grace: Option<f64>,
     /// How long a trace may take to become complete, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 30.0, value_parser = seconds)]
     limit: f64,
@@ -97,14 +99,23 @@ fn probability(text: &str) -> Result<f64, String> {
 }
 
 impl Arguments {
-    fn working(&self) -> Working {
+    fn working(&self) -> Result<Working, String> {
         const SECOND: f64 = 1e9;
         let mut working = Working::default();
-        working.gathering.grace = (self.grace * SECOND) as u64;
         working.gathering.limit = (self.limit * SECOND) as u64;
+        working.gathering.grace = match self.grace {
+            Some(grace) if grace > self.limit => {
+                return Err(format!(
+                    "`--grace {grace}` is longer than `--limit {}`, after which no trace is waited for\n  hint: `--limit {grace}` or more",
+                    self.limit
+                ));
+            }
+            Some(grace) => (grace * SECOND) as u64,
+            None => GRACE.min(working.gathering.limit),
+        };
         working.retention = u64::from(self.retention) * 24 * 3600 * 1_000_000_000;
         working.folding.sampling = self.sampling;
-        working
+        Ok(working)
     }
 
     /// All addresses: a name may have several, and two names the same.
@@ -132,7 +143,11 @@ impl Arguments {
                 return refused("and tokens would cross the network in the clear", hint);
             }
         }
-        let Some(path) = &self.tokens else { return Ok(Access::default()) };
+        self.tokens.as_deref().map_or_else(|| Ok(Access::default()), Self::tokens_of)
+    }
+
+    /// The tokens of a file.
+    fn tokens_of(path: &Path) -> Result<Access, String> {
         let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
         if is_open_to_others(path) {
             eprintln!("warning: other users of this machine can read the tokens: `chmod go= {}`", path.display());
@@ -140,9 +155,31 @@ impl Arguments {
         Access::parse(&text).map_err(|why| format!("{}: {why}", path.display()))
     }
 
-    fn tls(&self) -> Result<Option<TlsAcceptor>, String> {
+    fn acceptor(&self) -> Result<Option<TlsAcceptor>, String> {
         let files = self.tls_certificate.as_ref().zip(self.tls_key.as_ref());
         files.map(|(certificate, key)| tls::acceptor(certificate, key)).transpose()
+    }
+}
+
+/// What is read again when the server is told to.
+struct Renewable<'a> {
+    arguments: &'a Arguments,
+    access: Arc<Access>,
+    tls: Option<Tls>,
+}
+
+impl Renewable<'_> {
+    /// Reads tokens and certificate again. Where one of them cannot be used, all stay as they were, and it is said why.
+    fn renew(&self) -> Result<(), String> {
+        let access = self.arguments.tokens.as_deref().map(Arguments::tokens_of).transpose()?;
+        let acceptor = self.arguments.acceptor()?;
+        if let Some(access) = access {
+            self.access.replace(access);
+        }
+        if let Some((tls, acceptor)) = self.tls.as_ref().zip(acceptor) {
+            tls.replace(acceptor);
+        }
+        Ok(())
     }
 }
 
@@ -162,11 +199,18 @@ fn is_open_to_others(_: &Path) -> bool {
 pub fn run(arguments: &Arguments) -> Outcome {
     arenas::bound();
     let access = Arc::new(arguments.access()?);
-    let tls = arguments.tls()?;
+    let tls = arguments.acceptor()?.map(Tls::new);
     let config = arguments.config.as_deref().map_or_else(|| Ok(Config::default()), Config::read)?;
     let store = &arguments.store;
     let files = arguments.files.clone().unwrap_or_else(|| store.beside());
-    let service = Service::start_at(store, &files, arguments.working()).map_err(|error| format!("{store}: {error}"))?;
+    let service =
+        Service::start_at(store, &files, arguments.working()?).map_err(|error| refused(store, &files, &error))?;
+    if service.lost() > 0 {
+        eprintln!(
+            "warning: {} that were open are no longer in the journal, and count as set aside",
+            counted(service.lost(), "span")
+        );
+    }
     service.configure(config.system);
     let runtime = runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -175,23 +219,42 @@ pub fn run(arguments: &Arguments) -> Outcome {
         .enable_all()
         .build()
         .map_err(|error| format!("no threads can be started: {error}"))?;
-    let outcome = runtime.block_on(serve_all(&service, &access, (&arguments.addresses(), tls), config.scrapes));
+    let renewable = Renewable { arguments, access, tls };
+    let outcome = runtime.block_on(serve_all(&service, &renewable, &arguments.addresses(), config.scrapes));
     runtime.shutdown_background();
     service.stop();
     service.remove_if_asked().map_err(|error| format!("{store}: {error}"))?;
     outcome.map(|()| ExitCode::SUCCESS)
 }
 
+/// Why the server does not start.
+fn refused(store: &Location, files: &Path, error: &WorkerError) -> String {
+    match error {
+        WorkerError::Journal(why) if why.kind() == io::ErrorKind::InvalidData => {
+            let journal = journal_of(files);
+            format!(
+                "{}: {why}\n  hint: put back the store and the journal as they were at one time; or move the journal away, and the server begins \
+                 another one: what {store} has read stays, and what it has not read is lost",
+                journal.display()
+            )
+        }
+        _ => format!("{store}: {error}"),
+    }
+}
+
 async fn serve_all(
     service: &Arc<Service>,
-    access: &Arc<Access>,
-    (addresses, tls): (&[SocketAddr], Option<TlsAcceptor>),
+    renewable: &Renewable<'_>,
+    addresses: &[SocketAddr],
     scrapes: Vec<Scrape>,
 ) -> Result<(), String> {
     let (stop, stopped) = watch::channel(false);
     let mut listeners = JoinSet::new();
     // Listeners share one memory for bodies.
+    let Renewable { access, tls, .. } = renewable;
     let routes = serve::routes(service, access);
+    // Before anybody knows that it listens: nothing told it to end before.
+    let told = told_to_stop(renewable).map_err(|error| format!("signals cannot be awaited: {error}"))?;
     for address in addresses {
         let refused = |error| format!("{address}: {error}");
         let listener = TcpListener::bind(*address).await.map_err(refused)?;
@@ -205,7 +268,7 @@ async fn serve_all(
         fetching.spawn(scrape::follow(own, Arc::clone(service)));
     }
     tokio::select! {
-        told = told_to_stop() => told.map_err(|error| format!("signals cannot be awaited: {error}"))?,
+        told = told => told.map_err(|error| format!("signals cannot be awaited: {error}"))?,
         () = service.until_asked_to_stop() => {}
     }
     fetching.abort_all();
@@ -214,17 +277,29 @@ async fn serve_all(
     Ok(())
 }
 
+/// Waits for a signal to stop. Until then, each hangup has files read again, which would end the program otherwise.
 #[cfg(unix)]
-async fn told_to_stop() -> std::io::Result<()> {
+fn told_to_stop(renewable: &Renewable<'_>) -> io::Result<impl Future<Output = io::Result<()>>> {
     use tokio::signal::unix::{SignalKind, signal};
-    let mut terminate = signal(SignalKind::terminate())?;
-    tokio::select! {
-        interrupted = tokio::signal::ctrl_c() => interrupted,
-        _ = terminate.recv() => Ok(()),
-    }
+    let (mut terminate, mut hangup) = (signal(SignalKind::terminate())?, signal(SignalKind::hangup())?);
+    Ok(async move {
+        let renewals = async {
+            while hangup.recv().await.is_some() {
+                match renewable.renew() {
+                    Ok(()) => eprintln!("tokens and certificate were read again"),
+                    Err(why) => eprintln!("warning: tokens and certificate stay as they were: {why}"),
+                }
+            }
+        };
+        tokio::select! {
+            interrupted = tokio::signal::ctrl_c() => interrupted,
+            _ = terminate.recv() => Ok(()),
+            () = renewals => Ok(()),
+        }
+    })
 }
 
 #[cfg(not(unix))]
-async fn told_to_stop() -> std::io::Result<()> {
-    tokio::signal::ctrl_c().await
+fn told_to_stop(_: &Renewable<'_>) -> io::Result<impl Future<Output = io::Result<()>>> {
+    Ok(tokio::signal::ctrl_c())
 }

@@ -162,7 +162,8 @@ fn whole_records(handle: &mut impl Handle, start: u64, end: u64) -> io::Result<u
     Ok(at)
 }
 
-fn damaged(what: &str) -> io::Error {
+/// An error of a journal that is not as it was left.
+pub fn damaged(what: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, format!("the journal is damaged: {what}"))
 }
 

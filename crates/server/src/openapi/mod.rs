@@ -247,7 +247,7 @@ fn period() -> Vec<Value> {
             "from",
             "Begin of the period: RFC 3339, seconds since 1970, `now`, or `-15m` for 15 minutes ago. Without it, the beginning.",
         ),
-        end("to", "End of the period, likewise. Without it, the end."),
+        end("to", "End of the period, likewise. Without it, the end; now, where `from` is so long ago."),
     ]
 }
 

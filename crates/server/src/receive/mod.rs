@@ -37,6 +37,15 @@ pub struct Receivers {
     peers: Peers,
 }
 
+/// What a request to a path brings, where it brings something.
+pub fn brings(path: &str) -> Option<Brings> {
+    match path {
+        "/v1/traces" | grpc::TRACES => Some(Brings::Traces),
+        "/v1/metrics" | grpc::METRICS => Some(Brings::Metrics),
+        _ => None,
+    }
+}
+
 /// Why a request was refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {

@@ -164,6 +164,8 @@ pub struct Service {
     /// The beginning of the names of the files beside the store.
     files: PathBuf,
     lately: Lately,
+    /// How many spans were open when it stopped the last time that are not in the journal any more.
+    lost: u64,
     system: OnceLock<System>,
     /// Turns to ask the store: threads are left to those that bring something.
     questions: Arc<Semaphore>,
@@ -187,7 +189,7 @@ impl Service {
     /// # Errors
     /// As [`Service::start`].
     pub fn start_at(location: &Location, files: &Path, working: Working) -> Result<Arc<Self>, WorkerError> {
-        let medium = Folder::new(&beside(files, ".journal"))?;
+        let medium = Folder::new(&journal_of(files))?;
         Self::start_on(location, files, medium, working)
     }
 
@@ -206,6 +208,7 @@ impl Service {
         let progress = store.progress()?;
         let journal = Journal::open(medium.clone(), progress.position)?;
         let worker = Worker::new(working, medium, &store)?;
+        let lost = worker.lost();
         let shared = Arc::new(Shared {
             clock: Clock::from(wall_clock().max(progress.clock)),
             age: Age::from(store.newest()?.unwrap_or_else(wall_clock)),
@@ -247,6 +250,7 @@ impl Service {
             location: location.clone(),
             files: files.to_owned(),
             lately: Lately::default(),
+            lost,
             system: OnceLock::new(),
             questions: Arc::new(Semaphore::new(QUESTIONS)),
             waiting: Semaphore::new(WAITING),
@@ -396,10 +400,15 @@ impl Service {
                 _ => {}
             }
         }
-        match std::fs::remove_dir_all(beside(&self.files, ".journal")) {
+        match std::fs::remove_dir_all(journal_of(&self.files)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error.into()),
             _ => Ok(()),
         }
+    }
+
+    /// How many spans were open when it stopped the last time that are not in the journal any more. They count as set aside.
+    pub fn lost(&self) -> u64 {
+        self.lost
     }
 
     /// Takes in what the configuration says of nodes; the first time counts.
@@ -471,6 +480,11 @@ async fn unless<T, E>(answer: impl Future<Output = Result<T, E>>, fault: impl Fn
 
 fn stops() -> String {
     "the server stops".to_owned()
+}
+
+/// The folder of the journal of a store whose files here begin with a path.
+pub fn journal_of(files: &Path) -> PathBuf {
+    beside(files, ".journal")
 }
 
 /// A file beside the store.

@@ -94,6 +94,11 @@ where
     on(method, answer)
 }
 
+/// Whether a request to a path stores a report.
+pub fn is_put(path: &str) -> bool {
+    path == "/services/put" || path == call("Put")
+}
+
 async fn http_put(State(desk): State<Desk>, request: Request<Body>) -> Result<Response, Failed> {
     let (begun, service) = (Instant::now(), Arc::clone(&desk.service));
     let stored = async {

@@ -12,8 +12,8 @@ use axum::http::StatusCode;
 use dyelog_observe::json;
 use dyelog_observe::period::Period as Observed;
 
-pub(crate) use interfaces::text;
 pub use interfaces::{Desk, management, reporting, storage};
+pub(crate) use interfaces::{is_put, text};
 use messages::{
     ApplicationNames, Deleted, Done, Figures, Nothing, ProcessName, ProcessNames, Question, Report, Stored,
 };

@@ -34,13 +34,23 @@ impl From<&Path> for Location {
 impl FromStr for Location {
     type Err = String;
 
-    /// A URL that begins with `postgresql:` or `postgres:`, or else the name of a file.
+    /// A URL that begins with `postgresql://` or `postgres://`, or else the name of a file.
     fn from_str(text: &str) -> Result<Self, String> {
         match text.strip_prefix("postgresql://").or_else(|| text.strip_prefix("postgres://")) {
             Some(rest) => Address::parse(rest).map(Self::Postgres),
+            None if is_url(text) => {
+                Err(format!("`{text}` is no store: write the name of a file, or `postgresql://USER@HOST/DATABASE`"))
+            }
             None => Ok(Self::File(text.into())),
         }
     }
+}
+
+/// Whether a text is a URL of whatever scheme (RFC 3986, §3.1).
+fn is_url(text: &str) -> bool {
+    let scheme = text.split_once("://").map_or("", |(scheme, _)| scheme);
+    scheme.starts_with(|letter: char| letter.is_ascii_alphabetic())
+        && scheme.chars().all(|letter| letter.is_ascii_alphanumeric() || "+-.".contains(letter))
 }
 
 /// Without the password.
@@ -49,6 +59,22 @@ impl fmt::Display for Location {
         match self {
             Self::File(path) => write!(f, "{}", path.display()),
             Self::Postgres(address) => write!(f, "{address}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Location;
+
+    #[test]
+    fn what_is_neither_a_file_nor_a_database_is_refused() {
+        for wrong in ["ftp://x", "http://127.0.0.1:4318", "mysql://user@host/shop"] {
+            let why = wrong.parse::<Location>().expect_err("it is no store");
+            assert!(why.starts_with(&format!("`{wrong}` is no store")) && why.contains("postgresql://"), "{why}");
+        }
+        for file in ["shop.db", "/var/lib/shop.db", "./a://b"] {
+            assert_eq!(file.parse(), Ok(Location::File(file.into())));
         }
     }
 }

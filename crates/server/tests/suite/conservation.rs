@@ -124,6 +124,47 @@ proptest! {
     }
 }
 
+#[test]
+fn spans_that_end_before_they_begin_or_years_later_are_set_aside() {
+    let mut server = Server::new();
+    let mut spans: Vec<Recorded> = (0..4).flat_map(|number| trace(number, BEGIN + number * SECOND, &[2])).collect();
+    let begin = spans[0].1.start_time_unix_nano;
+    spans[0].1.end_time_unix_nano = 0;
+    spans[3].1.end_time_unix_nano = begin - 1;
+    spans[6].1.end_time_unix_nano = begin + 3650 * 24 * 3600 * SECOND;
+    spans[9].1.end_time_unix_nano = spans[9].1.start_time_unix_nano;
+    server.receive(request(&spans));
+    server.finish();
+    let counts = server.worker.counts();
+    assert_eq!((counts.received, counts.set_aside, counts.folded), (12, 3, 9));
+}
+
+#[test]
+fn spans_that_were_open_when_their_journal_went_are_set_aside() {
+    let mut server = Server::new();
+    server.receive(request(&trace(0, BEGIN, &[2])[..2]));
+    server.work();
+    server.checkpoint();
+    assert_eq!(server.worker.counts().open, 2);
+    let floor = server.store.progress().unwrap().position;
+    let memory = Memory::default();
+    server.journal = Journal::open(memory.clone(), floor).unwrap();
+    server.worker = Worker::new(Working::default(), memory, &server.store).unwrap();
+    assert_eq!(server.worker.lost(), 2);
+    server.receive(request(&trace(1, BEGIN, &[2])));
+    server.finish();
+    let counts = server.worker.counts();
+    assert_eq!((counts.received, counts.set_aside, counts.folded), (5, 2, 3));
+    // What the store has not read cannot be passed over.
+    let memory = Memory::default();
+    Journal::open(memory.clone(), 1 << 20).unwrap();
+    let refused = Worker::new(Working::default(), memory, &server.store).err().expect("it is refused").to_string();
+    assert!(
+        refused.contains("the journal is damaged: it begins at 1048576, but the store read it only up to"),
+        "{refused}"
+    );
+}
+
 /// How many spans never come, and how many come an hour late.
 fn missing() -> impl Strategy<Value = (usize, usize)> {
     let some = || prop_oneof![2 => Just(0_usize), 2 => 1..6_usize];

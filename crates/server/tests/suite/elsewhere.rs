@@ -127,6 +127,10 @@ fn connections_are_encrypted() {
     let authority = Program::start(&folder.path().join("other.db"), &["--tls-certificate", &other, "--tls-key", &key]);
     let why = refused(&period(&format!("https://{}", authority.address), "", "list", &["--trust", &other]));
     assert!(why.contains("is one of an authority") && why.contains("basicConstraints=critical,CA:FALSE"), "{why}");
+    // Where it is asked so and nothing is encrypted, it says what to do.
+    let open = Program::start(&folder.path().join("open.db"), &[]);
+    let why = refused(&period(&format!("https://{}", open.address), "", "list", &[]));
+    assert!(why.contains("the server does not encrypt") && why.contains("hint: where it listens on http://"), "{why}");
     let silent = TcpStream::connect(program.address).unwrap();
     assert_eq!(text(&period(&url, "", "list", &trust)).lines().count(), 1);
     drop(silent);
@@ -157,4 +161,71 @@ fn other_machines_need_tokens_and_tls() {
     assert!(!path("never-made.db").exists());
     let program = Program::start_at("0.0.0.0:0", &path("store.db"), &[&tokens[..], &["--tls-by-proxy"]].concat());
     drop(program);
+}
+
+#[cfg(unix)]
+#[test]
+fn tokens_and_certificates_are_replaced_while_the_server_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let (tokens, certificate) = (path("tokens"), path("certificate.pem"));
+    let begin_with = |token: &str| fs::write(&tokens, format!("read {token}\n")).unwrap();
+    begin_with("0123456789abcdef");
+    fs::copy(fixture("certificate.pem"), &certificate).unwrap();
+    let arguments = ["--tokens", &tokens, "--tls-certificate", &certificate, "--tls-key", &fixture("key.pem")];
+    let program = Program::start(&folder.path().join("store.db"), &arguments);
+    let url = format!("https://{}", program.address);
+    let list = |token: &str| period(&url, token, "list", &["--trust", &fixture("certificate.pem")]);
+    text(&list("0123456789abcdef"));
+    begin_with("fedcba9876543210");
+    program.signal("HUP");
+    wait_for(|| list("fedcba9876543210").status.success());
+    assert!(refused(&list("0123456789abcdef")).contains("401"));
+    // What cannot be used changes nothing, and does not end the server.
+    fs::write(&tokens, "read short\n").unwrap();
+    program.signal("HUP");
+    begin_with("0123456789abcdef");
+    fs::write(&certificate, "none").unwrap();
+    program.signal("HUP");
+    std::thread::sleep(Duration::from_millis(500));
+    text(&list("fedcba9876543210"));
+    fs::copy(fixture("authority.pem"), &certificate).unwrap();
+    program.signal("HUP");
+    let other = || period(&url, "0123456789abcdef", "list", &["--trust", &fixture("authority.pem")]);
+    wait_for(|| String::from_utf8_lossy(&other().stderr).contains("is one of an authority"));
+    program.stop();
+}
+
+#[test]
+fn a_journal_that_begins_after_what_the_store_has_read_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let journal = folder.path().join("store.db.journal");
+    fs::create_dir(&journal).unwrap();
+    fs::write(journal.join("00000000000000001000.journal"), "").unwrap();
+    let start = || {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_dyelog-server"));
+        command.args(["--listen", "127.0.0.1:0", "--store"]).arg(folder.path().join("store.db")).output().unwrap()
+    };
+    let why = refused(&start());
+    for words in [
+        "store.db.journal: the journal is damaged: it begins at 1000, but the store read it only up to 0",
+        "hint: put back the store and the journal as they were at one time; or move the journal away",
+    ] {
+        assert!(why.contains(words), "{why}");
+    }
+    // As it says.
+    fs::rename(&journal, folder.path().join("old")).unwrap();
+    drop(Program::start(&folder.path().join("store.db"), &[]));
+}
+
+#[test]
+fn arguments_that_contradict_each_other_are_refused() {
+    let start = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_dyelog-server"));
+        refused(&command.args(arguments).output().unwrap())
+    };
+    let why = start(&["--grace", "60", "--limit", "5", "--store", "never-made.db"]);
+    assert!(why.contains("`--grace 60` is longer than `--limit 5`") && why.contains("hint: `--limit 60`"), "{why}");
+    let why = start(&["--store", "ftp://x"]);
+    assert!(why.contains("`ftp://x` is no store: write the name of a file, or `postgresql://"), "{why}");
 }

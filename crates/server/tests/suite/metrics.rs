@@ -156,7 +156,7 @@ fn metrics_without_room_are_told_of_their_period_and_gone_with_all_data() {
     assert_eq!(worker.counts().no_room_points, 1);
     let told = |store: &Store, from: u64| store.metered(BEGIN + from * SECOND, BEGIN + 90 * SECOND).unwrap().missing();
     let words = "metrics of this period are missing: from 2023-11-14T22:14:20Z to 2023-11-14T22:14:20Z there were more than 20000 series, and others were set aside";
-    assert_eq!((told(&store, 0).as_deref(), told(&store, 61)), (Some(words), None));
+    assert_eq!((told(&store, 0).map(|own| own.message).as_deref(), told(&store, 61)), (Some(words), None));
     let series = |store: &Store| {
         let mut count = 0;
         store.standings(|_, _| count += 1).unwrap();
@@ -244,12 +244,12 @@ fn metrics_tell_rates_and_utilisation_of_a_period() {
     let folder = tempfile::tempdir().unwrap();
     let store = metered_at(&folder.path().join("store.db"));
     let (mut submodel, _) = store.period(0, u64::MAX).unwrap().unwrap();
-    let utilisation = store.metered(BEGIN, BEGIN + 60 * SECOND).unwrap().apply(&mut submodel);
+    let (utilisation, unused) = store.metered(BEGIN, BEGIN + 60 * SECOND).unwrap().apply(&mut submodel);
     assert_eq!(unknown_sampling(&submodel), None);
     let total = submodel.scenarios.values().next().unwrap();
     let weight = total.sampled.thousandths as f64 / 1000.0 / total.operations as f64;
     assert!((weight - 4.0).abs() < 0.05, "{weight}");
-    assert_eq!(utilisation.len(), 1);
+    assert_eq!((utilisation.len(), unused.len()), (1, 0));
     assert_eq!(utilisation[0].resources, ["stock"]);
 }
 
@@ -291,4 +291,63 @@ fn prometheus_text_is_fetched_where_the_configuration_says_so() {
         .unwrap();
     let words = String::from_utf8_lossy(&refused.stderr);
     assert!(refused.status.code() == Some(2) && words.contains("does not begin with http://"), "{words}");
+}
+
+/// A request with one attribute more of each resource.
+fn on_host(payload: &[u8]) -> Vec<u8> {
+    use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
+    let host = || {
+        let value = Some(AnyValue { value: Some(any_value::Value::StringValue("host1".to_owned())) });
+        KeyValue { key: "host.name".to_owned(), value, ..KeyValue::default() }
+    };
+    let mut read = ExportTraceServiceRequest::decode(payload).unwrap();
+    for own in &mut read.resource_spans {
+        own.resource.as_mut().unwrap().attributes.push(host());
+    }
+    read.encode_to_vec()
+}
+
+#[test]
+fn metrics_of_some_services_of_a_processor_are_left_out_and_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.db");
+    let mut store = Store::open(&path).unwrap();
+    let memory = Memory::default();
+    let mut journal = Journal::open(memory.clone(), 0).unwrap();
+    let mut worker = Worker::new(Working::default(), memory, &store).unwrap();
+    let spans: Vec<_> = (0..200).flat_map(|number| trace(number, BEGIN + number * SECOND / 4, &[3, 4])).collect();
+    let mut records = vec![(Kind::Traces, on_host(&request(&spans)))];
+    for at in 0..7 {
+        let data = counter(CUMULATIVE, &[(0, 10 * at * SECOND, 0.25 * at as f64)]);
+        let metric = metrics("stock", "process.cpu.time", data);
+        // The resource is the first field of both messages.
+        let mut read = ExportMetricsServiceRequest::decode(&*metric).unwrap();
+        let value = Some(AnyValue { value: Some(any_value::Value::StringValue("host1".to_owned())) });
+        let own = KeyValue { key: "host.name".to_owned(), value, ..KeyValue::default() };
+        read.resource_metrics[0].resource.as_mut().unwrap().attributes.push(own);
+        records.push((Kind::Metrics, read.encode_to_vec()));
+    }
+    let records = records.into_iter().map(|(kind, payload)| Record {
+        kind,
+        received: BEGIN + 70 * SECOND,
+        payload: payload.into(),
+    });
+    journal.append(&records.collect::<Vec<_>>()).unwrap();
+    while worker.step(journal.end()).unwrap() {}
+    worker.give_out_all();
+    worker.checkpoint(&mut store).unwrap();
+    let (submodel, merge) = store.period(0, u64::MAX).unwrap().unwrap();
+    let answer = Answer::of(submodel, &merge, &store.metered(BEGIN, BEGIN + 60 * SECOND).unwrap()).unwrap();
+    let words = "`process.cpu.time` tells of some of the services on processor `host1` only: it is left out";
+    let missing = answer.missing();
+    assert!(missing.len() == 1 && missing[0].starts_with(words) && missing[0].ends_with(" (M062)"), "{missing:?}");
+    assert!(answer.lqn().contains(words) && answer.lqn().contains("[M062]"), "{}", answer.lqn());
+    drop(store);
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_dyelog-server"))
+        .args(["period", "solve", "--to", "now", "--store"])
+        .arg(&path)
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(told.contains(&format!("warning[M062]: {words}")), "{told}");
 }

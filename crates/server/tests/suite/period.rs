@@ -63,14 +63,16 @@ fn intervals_are_listed_exported_imported_and_deleted() {
         assert!(output.status.success());
         String::from_utf8_lossy(&output.stderr).into_owned()
     };
-    assert_eq!(import(), "");
+    let told = import();
+    let words = "whole.json: its operations started within 20 s, and all of them count in the 10 s from 2023-11-14T22:13:20Z on: ";
+    assert!(told.contains(words) && !told.contains("already"), "{told}");
     assert_eq!(text(&period(&other, &["export"])), whole);
     // Sub-models do not tell of how many spans they are made.
     let list = text(&period(&other, &["list"]));
     assert!(list.lines().nth(1).is_some_and(|line| line.contains("        10     unknown  ")), "{list}");
     // A second import counts again, and warns.
     let told = import();
-    assert!(told.contains("whole.json: the store seems to hold operations of it already, such as run `"), "{told}");
+    assert!(told.contains("\nwarning: the store seems to hold operations of it already, such as run `"), "{told}");
     assert!(text(&period(&path, &["delete", "--to", "1700000020"])).starts_with("deleted 2"));
     assert_eq!(text(&period(&path, &["list"])).lines().count(), 2);
 }
@@ -182,7 +184,7 @@ fn what_is_explained_by_exemplars_says_so_with_the_mean_of_the_period_beside_it(
     fs::hard_link(env!("CARGO_BIN_EXE_dyelog-server"), &server).unwrap();
     let dyelog = folder.path().join("dyelog");
     let script = format!(
-        "#!/bin/sh\nfor last; do :; done\ntest \"$1\" = model && cp {} \"$last\" || echo \"$1 $2:span\"\n",
+        "#!/bin/sh\nfor last; do :; done\ntest \"$1\" = model && cp {} \"$last\" || echo \"$1 $2:span\"\ntest $# -gt 2 || echo \"error: $2\" >&2\n",
         model.display()
     );
     fs::write(&dyelog, script).unwrap();
@@ -204,6 +206,8 @@ fn what_is_explained_by_exemplars_says_so_with_the_mean_of_the_period_beside_it(
     let Body::Phases(phases) = &entry.body else { panic!("it has phases") };
     assert!((demand(lines[1]) - phases[0].demand * 1e3).abs() < 0.01, "{told}");
     assert_eq!(lines[2..], ["", "explain exemplars:span"]);
+    // The file that the command read is gone.
+    assert_eq!(run(&[]).1, "error: exemplars\n");
     let (told, beside) = run(&["--", "--demand=browse", "--format", "json"]);
     assert!(told == "explain exemplars:span\n" && beside.contains("the demand of browse is "), "{told} {beside}");
 }

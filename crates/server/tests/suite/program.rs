@@ -69,6 +69,13 @@ impl Program {
         self.child.wait().expect("it ends");
     }
 
+    /// Sends it a signal.
+    #[cfg(unix)]
+    pub fn signal(&self, name: &str) {
+        let sent = Command::new("kill").args(["-s", name]).arg(self.child.id().to_string()).status();
+        assert!(sent.expect("a signal is sent").success());
+    }
+
     /// Asks it to stop, and waits until it did.
     #[cfg(unix)]
     pub fn stop(mut self) {

@@ -222,6 +222,8 @@ fn tokens_tell_who_may_put_read_and_delete() {
     assert_eq!(ask("DELETE", "/v1/period?to=now", "bbbbbbbbbbbbbbbb", b""), 401);
     assert_eq!(ask("DELETE", "/v1/period?to=now", "cccccccccccccccc", b""), 200);
     assert_eq!(ask("GET", "/healthz", "", b""), 200);
+    let figures = program.ask("GET", "/metrics", &[("authorization", "Bearer bbbbbbbbbbbbbbbb")], b"").unwrap().text();
+    assert!(figures.contains("dyelog_requests_total{kind=\"traces\",code=\"401\"} 2\n"), "{figures}");
     // A browser asks for a password: `me:bbbbbbbbbbbbbbbb`, and that of an administrator.
     let (reader, administrator) = ("Basic bWU6YmJiYmJiYmJiYmJiYmJiYg==", "Basic bWU6Y2NjY2NjY2NjY2NjY2NjYw==");
     let browse = |method: &str, path: &str, password: &str| {

@@ -10,12 +10,13 @@ use prost::Message as _;
 /// 2023-11-14.
 pub const BEGIN: u64 = 1_700_000_000_000_000_000;
 pub const SECOND: u64 = 1_000_000_000;
-const MILLI: u64 = 1_000_000;
+pub const MILLI: u64 = 1_000_000;
 
 /// A span and the service that recorded it.
 pub type Recorded = (&'static str, Span);
 
-fn span(trace: u64, id: u64, parent: u64, name: &str, kind: i32, start: u64, end: u64) -> Span {
+/// A span of a trace, with its identifier and its parent's, 0 for none.
+pub fn span(trace: u64, id: u64, parent: u64, name: &str, kind: i32, start: u64, end: u64) -> Span {
     Span {
         trace_id: u128::from(trace + 1).to_be_bytes().to_vec(),
         span_id: ((trace << 16) | id).to_be_bytes().to_vec(),
