@@ -1,6 +1,6 @@
 //! How many connections callers have to a peer that records no spans, where calls were seen to wait for one.
 //!
-//! Whoever waits for a connection of a pool does so before the span of its call begins: the wait looks like work of the caller. It shows all the same. No more calls of
+//! A call waits for a connection of a pool before its span begins: the wait looks like work of the caller. It shows all the same. No more calls of
 //! an instance than there are connections are ever under way together, and most calls that take the last connection begin right when another call ends, after stretches of
 //! work that last longer than those before other calls. By chance one of ten begins so. What these stretches are longer by is the wait: it is taken off the caller's work, and the
 //! model has it as queueing for the peer's threads.
@@ -24,6 +24,9 @@ const SILENT: (u64, u64) = (98, 100);
 
 /// A stretch of a caller's work: its entry, and the how-manieth of the invocation it is.
 type Kind = (EntryIndex, u32);
+
+/// How long stretches that ended with a wait may have lasted without it, nanoseconds, by kind and begin.
+type Lengths = FxHashMap<(Kind, i64), u64>;
 
 /// A stretch of work that ends where a call begins.
 #[derive(Clone, Copy, Debug)]
@@ -188,15 +191,15 @@ impl Looked {
         self.free.append(&mut free);
     }
 
-    /// The pool, and how long each stretch that ended with a wait may have lasted without it, nanoseconds: as long as others of its kind, one after the other.
-    fn pool(&self, of: Name) -> Option<(Pool, FxHashMap<(Kind, i64), u64>)> {
+    /// The pool, and how long its stretches may have lasted without a wait: as long as others of their kind, one after the other.
+    fn pool(&self, of: Name) -> Option<(Pool, Lengths)> {
         let mut free: BTreeMap<Kind, Vec<u64>> = BTreeMap::new();
         for own in &self.free {
             free.entry(own.kind).or_default().push(own.length);
         }
         let mut used: BTreeMap<Kind, usize> = BTreeMap::new();
         let (mut all, mut left) = (0.0, 0.0);
-        let mut lengths: FxHashMap<(Kind, i64), u64> = FxHashMap::default();
+        let mut lengths = Lengths::default();
         for own in &self.held {
             let Some(free) = free.get(&own.kind) else { continue };
             let next = used.entry(own.kind).or_default();
@@ -218,12 +221,7 @@ impl Looked {
 }
 
 /// Takes waits off the stretches of work of an entry, and off its time; gives the time that was taken, seconds.
-fn shorten(
-    entry: &mut EntryTotal,
-    index: EntryIndex,
-    lengths: &FxHashMap<(Kind, i64), u64>,
-    before: Option<Rank>,
-) -> f64 {
+fn shorten(entry: &mut EntryTotal, index: EntryIndex, lengths: &Lengths, before: Option<Rank>) -> f64 {
     let shortened_by = |stay: &mut Stay| {
         // Its work is as long as that of others, and nobody saw when it ended.
         if let Some(length) = lengths.get(&((index, stay.part), stay.start)) {

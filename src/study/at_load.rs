@@ -180,8 +180,9 @@ fn steer(at: &mut AtLoad, steered: &[(TaskId, f64)]) {
         let own = &mut at.model.tasks[task.index()];
         own.think_time = own.multiplicity.servers() / rate;
     }
+    let mut warm_start = None;
     for _ in 0..SOLUTIONS {
-        let Ok(found) = solve(&at.model, &SolveOptions::default(), None, &mut ()) else { return };
+        let Ok(found) = solve(&at.model, &SolveOptions::default(), warm_start.take(), &mut ()) else { return };
         let mut far = false;
         for &(task, rate) in steered {
             let result = &found.results.tasks[task.index()];
@@ -193,6 +194,7 @@ fn steer(at: &mut AtLoad, steered: &[(TaskId, f64)]) {
         if !far {
             return;
         }
+        warm_start = found.results.convergence.converged.then_some(found.warm_start);
     }
     at.missing.push("the model's customers are too few to make the rate that was measured".to_owned());
 }

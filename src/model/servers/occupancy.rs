@@ -63,6 +63,25 @@ pub struct Occupancy {
     dated: usize,
 }
 
+/// What invocations of an entry do: the service of an instance, and whom they ask.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Done {
+    task: Name,
+    instance: u32,
+    service: Name,
+    asked: Vec<Option<EntryIndex>>,
+}
+
+impl Done {
+    /// Of an entry whose service has a name.
+    fn of(total: &EntryTotal) -> Option<Self> {
+        let EntryTotal { task, instance, service, .. } = *total;
+        let mut asked: Vec<Option<EntryIndex>> = total.calls.keys().map(|label| label.to).collect();
+        asked.sort_unstable();
+        service.is_some().then_some(Self { task, instance, service, asked })
+    }
+}
+
 /// All stays of an entry, with those that were too many to be kept.
 #[derive(Clone, Copy, Debug)]
 struct Whole {
@@ -142,14 +161,9 @@ impl Occupancy {
         let (mut seen, mut whole) = (Vec::new(), Vec::new());
         let mut kinds = 0;
         // Whether somebody waited may depend on how long it took, as where the first of two answers is taken: invocations that do the same are of one kind.
-        let mut alike: BTreeMap<(Name, Name, u32, Vec<Option<EntryIndex>>), usize> = BTreeMap::new();
+        let mut alike: BTreeMap<Done, usize> = BTreeMap::new();
         for (entry, total) in entries.iter().enumerate() {
-            let mut asked: Vec<Option<EntryIndex>> = total.calls.keys().map(|label| label.to).collect();
-            asked.sort_unstable();
-            let first = match total.service.is_some() {
-                true => *alike.entry((total.task, total.service, total.instance, asked)).or_insert(kinds),
-                false => kinds,
-            };
+            let first = Done::of(total).map_or(kinds, |done| *alike.entry(done).or_insert(kinds));
             let mut kept = total.stays.kept();
             kept.retain(|stay| before.is_none_or(|before| stay.rank() < before));
             whole.push(Whole::of(total, &kept));

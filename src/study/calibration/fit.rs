@@ -17,6 +17,9 @@ const PARTS: [f64; 6] = [1.0, 0.85, 0.75, 0.5, 1.15, 1.35];
 /// Steps to the length with which responses are as long as measured.
 const STEPS: u32 = 4;
 
+/// Responses grow by no more than so many times the part by which lengths do: near saturation, steps are to be long enough.
+const STEEPEST: f64 = 10.0;
+
 /// Responses that are as long as measured to within this part on the mean are long enough.
 const NEAR: f64 = 1e-3;
 
@@ -149,10 +152,13 @@ fn fitted(
 ) -> Option<Fitted> {
     let mut best: Option<Fitted> = None;
     let mut length = 1.0_f64;
+    // Logarithms of the last length and of its miss: the secant leads to the next one.
+    let mut before: Option<(f64, f64)> = None;
     for _ in 0..STEPS {
         let model = shaped.adjusted(Fitted { part, length, error: 0.0, misfit: 0.0 });
         let all = loads.iter().zip(warm.iter_mut()).map(|(load, warm)| targets[*load].misses(&model, warm));
         let misses = all.collect::<Option<Vec<Vec<(f64, f64)>>>>().map(|all| all.concat());
+        let is_steady = misses.is_some();
         let (error, misfit, mean) = match misses.filter(|misses| !misses.is_empty()) {
             Some(misses) => {
                 let sum = |of: fn(&(f64, f64)) -> f64| misses.iter().map(of).sum::<f64>();
@@ -170,7 +176,12 @@ fn fitted(
         if mean.abs() < NEAR {
             break;
         }
-        length = (length * (-mean).exp()).clamp(0.1, 10.0);
+        let at = length.ln();
+        let slope = before.map_or(1.0, |(other, miss)| (mean - miss) / (at - other));
+        // Responses grow at least as lengths do, and more where there are queues.
+        let slope = if slope.is_finite() { slope.clamp(1.0, STEEPEST) } else { 1.0 };
+        before = is_steady.then_some((at, mean));
+        length = (length * (-mean / slope).exp()).clamp(0.1, 10.0);
     }
     best
 }

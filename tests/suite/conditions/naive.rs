@@ -196,14 +196,21 @@ fn together(body: &[&Condition], bindings: &Bindings, rounds: i64, x: Option<i64
             }
         }
     }
-    let mut domain: Vec<Value> = tables.values().flatten().flatten().cloned().collect();
-    domain.extend((-40..=60).map(Value::Number));
-    domain.sort();
-    domain.dedup();
+    // Most conditions are about names that have values.
+    let domain = if names.is_empty() { Vec::new() } else { domain(tables) };
     let mut found = bindings.clone();
     any(&names, &domain, &mut found, &|found| {
         body.iter().all(|condition| literal(condition, found, rounds, x, tables) != Some(false))
     })
+}
+
+/// All values that a name may have.
+fn domain(tables: &Tables) -> Vec<Value> {
+    let mut domain: Vec<Value> = tables.values().flatten().flatten().cloned().collect();
+    domain.extend((-40..=60).map(Value::Number));
+    domain.sort();
+    domain.dedup();
+    domain
 }
 
 /// Tries all values; literals whose names are not all given yet are passed over.
