@@ -236,17 +236,16 @@ fn shorten(entry: &mut EntryTotal, index: EntryIndex, lengths: &Lengths, before:
         let kept = entry.stays.kept();
         let sum = |power: i32| kept.iter().map(|stay| (stay.length as f64).powi(power)).sum::<f64>();
         let (count, all) = (kept.len().max(1) as f64, sum(1));
-        (all, (sum(2) / count - (all / count).powi(2)).max(0.0))
+        (count, all, (sum(2) / count - (all / count).powi(2)).max(0.0))
     };
-    let (whole, varied) = spread(entry);
+    let (_, whole, varied) = spread(entry);
     entry.stays.change(shortened_by);
-    let (left, varies) = spread(entry);
+    let (kept, left, varies) = spread(entry);
     let own = entry.own_time();
     if left >= whole || own <= 0.0 {
         return 0.0;
     }
     // Waits vary from one stretch of time to another, and work does not: what is left of those that were kept is the work of all.
-    let kept = entry.stays.kept().len().max(1) as f64;
     let part = (left * 1e-9 * entry.stays.seen() as f64 / kept / own).min(1.0);
     let spread = if varied > 0.0 { varies / varied } else { 1.0 };
     for work in entry.work.values_mut() {

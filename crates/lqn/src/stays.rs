@@ -97,11 +97,12 @@ impl<const KEPT: usize> Stays<KEPT> {
     pub fn keep(&mut self, most: usize) {
         let kept = self.kept();
         if let Some(first_out) = kept.get(most) {
-            self.cut_at(first_out.rank());
+            self.keep_before(first_out.rank());
         }
     }
 
-    fn cut_at(&mut self, cut: Rank) {
+    /// Keeps only those before a rank.
+    pub fn keep_before(&mut self, cut: Rank) {
         if self.cut.is_none_or(|own| cut < own) {
             self.some.retain(|stay| stay.rank() < cut);
             self.cut = Some(cut);
@@ -130,7 +131,7 @@ impl<const KEPT: usize> Stays<KEPT> {
     pub fn merge(&mut self, other: &Self) {
         self.seen = self.seen.saturating_add(other.seen);
         if let Some(cut) = other.cut {
-            self.cut_at(cut);
+            self.keep_before(cut);
         }
         for stay in &other.some {
             self.push(*stay);
@@ -164,11 +165,6 @@ impl<const KEPT: usize> Stays<KEPT> {
         kept.sort_unstable_by(Stay::order);
         kept.truncate(KEPT);
         kept
-    }
-
-    /// Keeps only those before a rank.
-    pub fn keep_before(&mut self, rank: Rank) {
-        self.cut_at(rank);
     }
 
     /// Changes each that is kept, but for its begin, which decides whether it is.

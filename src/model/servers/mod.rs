@@ -268,7 +268,7 @@ impl Traced {
         lasting::findings(parts, &self.lasting)
     }
 
-    /// The threads of a task, where calls wait for them.
+    /// The threads of a task, or the connections to it, where calls wait for them.
     pub fn pool(&self, task: Name) -> Option<&Pool> {
         self.pools.get(&task)
     }

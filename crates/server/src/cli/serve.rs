@@ -161,7 +161,7 @@ impl Arguments {
     }
 }
 
-/// What is read again when the server is told to.
+/// The tokens and the certificate, which SIGHUP has the server read again.
 struct Renewable<'a> {
     arguments: &'a Arguments,
     access: Arc<Access>,
