@@ -470,7 +470,7 @@ impl Attributes {
 /// Whether an address tells one store from others of its system. Addresses of IP are those of copies, proxies and tunnels, too, and change.
 fn names_a_machine(address: &str) -> bool {
     let is_local = address.eq_ignore_ascii_case("localhost") || address.starts_with('/');
-    !address.is_empty() && !is_local && address.trim_matches(['[', ']']).parse::<std::net::IpAddr>().is_err()
+    !address.is_empty() && !is_local && address.trim_matches(['[', ']']).parse::<core::net::IpAddr>().is_err()
 }
 
 /// The host, with its port, of a URL; empty where there is none.
