@@ -6,7 +6,7 @@ use dyelog::diagnostic::{Diagnostic, Diagnostics, Place, Renderer, Severity, Sou
 use dyelog::lqn::results::Results;
 use dyelog::lqn::submodel::SubModel;
 use dyelog::lqn::{Language, Model, Scheduling, TaskId};
-use dyelog::model::codes::{FRAGMENTS, LOAD_CHOSEN, NOT_STEADY, PARTLY_MEASURED, UTILISATION_RESOURCE};
+use dyelog::model::codes::{FRAGMENTS, LOAD_CHOSEN, NOT_STEADY, PARTLY_MEASURED};
 use dyelog::model::utilisation::Metrics;
 use dyelog::pipeline::{Solution, Source, model_of};
 use dyelog::report;
@@ -57,16 +57,12 @@ impl Answer {
     /// # Errors
     /// What keeps it from being made.
     pub fn of(mut submodel: SubModel, merge: &str, metered: &Metered) -> Result<Self, String> {
-        let (utilisation, unused) = metered.apply(&mut submodel);
+        let utilisation = metered.apply(&mut submodel);
         let bound = unknown_sampling(&submodel)
             .map(|why| Diagnostic::warning(LOAD_CHOSEN, Place::Nowhere, why).with_hint(SAMPLING_TOLD_BY));
         let utilisation = Metrics { series: utilisation, ..Metrics::default() };
-        let mut findings: Vec<Diagnostic> = bound
-            .into_iter()
-            .chain(metered.missing())
-            .chain(unused)
-            .chain(late::leave_out_unasked(&mut submodel))
-            .collect();
+        let mut findings: Vec<Diagnostic> =
+            bound.into_iter().chain(metered.missing()).chain(late::leave_out_unasked(&mut submodel)).collect();
         let source = model_of(submodel, merge, &utilisation, &mut findings).map_err(words)?;
         Ok(Self { source, findings, solution: OnceCell::new() })
     }
@@ -182,9 +178,8 @@ impl Answer {
 
     /// What was received of the period that its model does not have, each with its code.
     pub fn missing(&self) -> Vec<String> {
-        let is_of = |own: &&Diagnostic| {
-            own.severity == Severity::Warning && [PARTLY_MEASURED, UTILISATION_RESOURCE, FRAGMENTS].contains(&own.code)
-        };
+        let is_of =
+            |own: &&Diagnostic| own.severity == Severity::Warning && [PARTLY_MEASURED, FRAGMENTS].contains(&own.code);
         let told = |own: &Diagnostic| {
             let notes = own.notes.iter().fold(own.message.clone(), |words, note| format!("{words}; {note}"));
             format!("{notes} ({})", own.code.0)
