@@ -97,7 +97,7 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     if unsaid > 0 {
         let tasks = counted(unsaid as u64, "task");
         terminal.remark(&format!(
-            "round robin, which text and XML cannot say: requests to the copies of {tasks}; `--format json` keeps it"
+            "dispatching, which text and XML cannot say: requests to the copies of {tasks}; `--format json` keeps it"
         ));
     }
     output::write(&arguments.output, &text)?;

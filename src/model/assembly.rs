@@ -255,7 +255,7 @@ impl<'a> Assembly<'a> {
                 observed_response: customer.scenario_total.response.mean(),
                 clock_doubt: clocks::doubt(&customer.scenario_total),
                 observed_quantiles: quantiles(&customer.scenario_total.response, &customer.scenario_total.responses),
-                response_error: chance::response_error(&customer.scenario_total),
+                response_error: chance::response_error(&customer.scenario_total, &recording),
                 observed_rate: recording.rate(&customer.scenario_total),
                 rate_error: chance::rate_error(&customer.scenario_total, &recording),
                 customer: None,

@@ -26,7 +26,7 @@ const BUSIEST: f64 = 0.95;
 /// The 95 % interval of an observed rate, as a part of it to both sides: that of a Poisson process, wider where starts come in bursts.
 pub fn rate_error(total: &ScenarioTotal, recording: &Recording) -> Option<f64> {
     recording.rate(total)?;
-    let bursts = if recorded_at_once(total) { stationarity::dispersion(total) } else { 1.0 };
+    let bursts = if recorded_at_once(total, recording) { stationarity::dispersion(total) } else { 1.0 };
     let of_all = total.sampled.operations == total.operations;
     let traced = if of_all { total.sampled.effective() } else { total.operations as f64 };
     // Where requests were counted, those that were not traced tell the rate, too. Thinning leaves what bursts add in proportion to what is left.
@@ -36,13 +36,13 @@ pub fn rate_error(total: &ScenarioTotal, recording: &Recording) -> Option<f64> {
 
 /// The 95 % interval of the mean response, as the logarithm of a factor to both sides: that of independent responses, or where it is wider that of means of stretches of
 /// time. These are longer and longer, and fewer, since responses depend on each other within a stretch, and at its ends.
-pub fn response_error(total: &ScenarioTotal) -> Option<f64> {
+pub fn response_error(total: &ScenarioTotal, recording: &Recording) -> Option<f64> {
     let mean = total.response.mean().filter(|mean| *mean > 0.0)?;
     let count = total.response.count as f64;
     let mut widest = NORMAL * of_independent(total)?.sqrt();
     let cells = total.starts.cells().iter().filter(|cell| cell.response.count > 0);
     let strays: Vec<f64> = cells.map(|cell| cell.response.sum.as_f64() - cell.response.count as f64 * mean).collect();
-    if strays.len() < CELLS || !recorded_at_once(total) {
+    if strays.len() < CELLS || !recorded_at_once(total, recording) {
         return Some(widest);
     }
     let mut length = 1;

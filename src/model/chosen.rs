@@ -27,7 +27,7 @@ const FAILED: f64 = 0.05;
 const FEW: u64 = 60;
 /// Their shortest time is at least so long, seconds,
 const EDGE: f64 = 0.005;
-/// and so many steps of the clock.
+/// and so many steps of the clock; so is any time from which on more were kept.
 const STEPS: f64 = 40.0;
 /// Their parts take less than this part of it at the least.
 const LESS: f64 = 0.8;
@@ -38,7 +38,9 @@ const FEWER: f64 = 2.0;
 
 /// Says of each scenario whether its operations are no random sample of all.
 pub fn findings(sub: &SubModel, customers: &[Customer]) -> Vec<Option<Diagnostic>> {
-    let of = |customer: &Customer| jump::of(&customer.scenario_total.responses);
+    // Stretches before and after a jump hold as many steps of the clock as each other where they are long.
+    let is_fine = |customer: &Customer, at: f64| at >= STEPS * clocks::step(&customer.scenario_total).unwrap_or(0.0);
+    let of = |customer: &Customer| jump::of(&customer.scenario_total.responses).filter(|at| is_fine(customer, *at));
     let jumps = jump::made_by_sampler(&customers.iter().map(of).collect::<Vec<_>>(), near_round);
     let of = |(customer, jump): (&Customer, Option<f64>)| {
         customer.members.is_empty().then(|| finding(sub, customer, jump)).flatten()

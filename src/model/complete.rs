@@ -92,7 +92,8 @@ pub fn complete_as_traced(
     for (scenario, queues) in built.origins.scenarios.iter_mut().zip(by_queues) {
         scenario.response_error = scenario.response_error.map(|error| error.max(queues).hypot(doubt.ln_1p()));
     }
-    let certainty = Certainty::new(&parts, traced, &Recording::of(sub.scenarios.values()), lost_spans);
+    let recording = Recording::of(sub.scenarios.values());
+    let certainty = Certainty::new(&parts, traced, &recording, lost_spans);
     for origin in &mut built.origins.entries {
         origin.doubt = certainty.of(origin.total, &origin.sources);
     }
@@ -101,7 +102,7 @@ pub fn complete_as_traced(
     for customer in parts.customers.iter().filter(|customer| customer.members.is_empty()) {
         let (scenario, total) = (&customer.scenario, &customer.scenario_total);
         findings.extend(clocks::finding(scenario, total));
-        findings.extend(stationarity::finding(scenario, total, rates.as_ref()));
+        findings.extend(stationarity::finding(scenario, total, &recording, rates.as_ref()));
     }
     findings.extend(sampling::finding(&parts.customers, load::told_weight));
     findings.extend(stationarity::work_findings(recorded));
@@ -226,7 +227,7 @@ struct Evidence {
 impl Evidence {
     fn of(customer: &Customer, recording: &Recording) -> Self {
         let total = &customer.scenario_total;
-        let seen = load::observed_customers(total);
+        let seen = load::observed_customers(total, recording);
         let rate = if seen.is_none() { recording.rate(total) } else { None };
         Self { configured: customer.load, seen, rate }
     }
@@ -281,7 +282,7 @@ fn choose_loads(
     for ((customer, own), found) in parts.customers.iter().zip(evidence).zip(found) {
         let (name, total) = (&customer.scenario, &customer.scenario_total);
         if own.rate_alone().is_some() {
-            findings.extend(load::recordings_warning(name, total));
+            findings.extend(load::recordings_warning(name, total, &recording));
         }
         let (load, reason, told) = match (own, found, &overloaded) {
             (Evidence { configured: Some(load), .. }, _, _) => (load, LoadReason::Configured, None),
@@ -296,7 +297,7 @@ fn choose_loads(
                 (Load::Open { rate }, LoadReason::Observed, Some(told))
             }
             (Evidence { seen: Some(load), .. }, _, _) => {
-                (load, LoadReason::Observed, Some(load::customers_note(name, load, total)))
+                (load, LoadReason::Observed, Some(load::customers_note(name, load, total, &recording)))
             }
             _ => (Load::ALONE, LoadReason::Assumed, Some(load::assumed_note(name, total))),
         };

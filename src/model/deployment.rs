@@ -12,6 +12,7 @@ use crate::lqn::submodel::{EntryTotal, Interaction, SubModel};
 use crate::lqn::{Dispatching, Multiplicity};
 use crate::model::config::{Configuration, ProcessorSettings, TaskSettings};
 use crate::model::demand::is_measured;
+use crate::model::pace::{self, Pace};
 use crate::model::{codes, dispatching};
 
 /// An identifier of which instances have fewer invocations each, on the mean, names something else: a request, a connection.
@@ -84,8 +85,8 @@ pub fn placed(sub: &SubModel, configuration: &Configuration) -> (Configuration, 
         shared.extend(sharing);
         placing.share(&processor, machines, sharing, cores);
     }
-    for (task, _) in tasks.iter().filter(|(task, own)| own.together > 1 && dispatching::is_in_turn(sub, task)) {
-        placing.dispatch(task);
+    for (task, _) in tasks.iter().filter(|(_, own)| own.together > 1) {
+        placing.dispatch(task, dispatching::of(sub, task));
     }
     for (task, own) in &tasks {
         if own.are_requests {
@@ -99,13 +100,13 @@ pub fn placed(sub: &SubModel, configuration: &Configuration) -> (Configuration, 
     let sharing = on.iter().filter(|(machines, tasks)| machines.len() > 1 && shared.contains(tasks[0]));
     let sharing = sharing.map(|(machines, tasks)| (processor_of(machines), tasks.clone()));
     for (processor, tenants) in alone.chain(sharing) {
-        let mut loads: BTreeMap<&str, (u64, f64)> = BTreeMap::new();
+        let mut loads: BTreeMap<&str, MachineLoad> = BTreeMap::new();
         for task in tenants {
             let (spread, work) = (&tasks[task].spread, entries_of(sub, task).map(EntryTotal::own_time).sum::<f64>());
             let each = work / spread.values().sum::<u64>().max(1) as f64;
+            let paces = if spread.is_empty() { BTreeMap::new() } else { pace::of(sub, task) };
             for (machine, invocations) in spread {
-                let load = loads.entry(machine).or_default();
-                *load = (load.0 + invocations, load.1 + *invocations as f64 * each);
+                loads.entry(machine).or_default().add(*invocations, each, paces.get(machine));
             }
         }
         placing.uneven.extend(uneven(&processor, &loads));
@@ -120,7 +121,7 @@ pub fn placed(sub: &SubModel, configuration: &Configuration) -> (Configuration, 
 struct Placing {
     placed: Configuration,
     replicas: Vec<String>,
-    in_turn: Vec<String>,
+    dispatched: Vec<String>,
     uneven: Vec<String>,
     sharing: Vec<String>,
     cores: Vec<String>,
@@ -165,12 +166,13 @@ impl Placing {
         }
     }
 
-    /// Lets requests come to the copies of a task in turn, unless it is configured.
-    fn dispatch(&mut self, task: &str) {
+    /// Lets requests come to the copies of a task as they were seen to, unless it is configured.
+    fn dispatch(&mut self, task: &str, dispatching: Dispatching) {
+        let Some(word) = dispatching.told() else { return };
         let settings = self.placed.tasks.entry(task.to_owned()).or_insert_with(|| TaskSettings::at(Place::Nowhere));
         if settings.dispatching.is_none() {
-            settings.dispatching = Some(Dispatching::RoundRobin);
-            self.in_turn.push(format!("`{task}`"));
+            settings.dispatching = Some(dispatching);
+            self.dispatched.push(format!("`{task}`: {word}"));
         }
     }
 
@@ -231,8 +233,8 @@ impl Placing {
             "set `replicas` under `[task.NAME]` and `[processor.NAME]`",
         );
         say(
-            "requests come to the instances of tasks in turn (round robin), by the order in which they came",
-            &self.in_turn,
+            "requests are dispatched to the instances of tasks, by where they went",
+            &self.dispatched,
             "set `dispatching` under `[task.NAME]`",
         );
         say(
@@ -271,16 +273,47 @@ impl Placing {
     }
 }
 
-/// Says how much more work than on average the busiest of the machines of a processor has, where that is much; each has so many invocations that come to so much work.
-fn uneven(processor: &str, loads: &BTreeMap<&str, (u64, f64)>) -> Option<String> {
-    let mean = loads.values().map(|(_, work)| work).sum::<f64>() / loads.len().max(1) as f64;
-    let (machine, (invocations, most)) = loads.iter().max_by(|left, right| left.1.1.total_cmp(&right.1.1))?;
-    let factor = most / mean;
-    let is_clear = (factor - 1.0) * (*invocations as f64).sqrt() > CLEAR;
-    (mean > 0.0 && factor > UNEVEN && is_clear).then(|| {
+/// The work of a machine.
+#[derive(Debug, Default)]
+struct MachineLoad {
+    invocations: u64,
+    /// Seconds that all machines take for it on the mean.
+    work: f64,
+    /// Seconds that it takes itself.
+    busy: f64,
+    /// The variance of that.
+    variance: f64,
+}
+
+impl MachineLoad {
+    /// More invocations, of so many seconds each.
+    fn add(&mut self, invocations: u64, each: f64, pace: Option<&Pace>) {
+        let (factor, error) = pace.map_or((1.0, 0.0), |pace| (pace.factor, pace.error));
+        let (count, work) = (invocations as f64, invocations as f64 * each);
+        self.invocations += invocations;
+        self.work += work;
+        self.busy += work * factor;
+        self.variance += (work * factor).powi(2) * (1.0 / count.max(1.0) + error * error);
+    }
+}
+
+/// Says how much busier than on average the busiest of the machines of a processor is, where that is much.
+fn uneven(processor: &str, loads: &BTreeMap<&str, MachineLoad>) -> Option<String> {
+    let mean = |of: fn(&MachineLoad) -> f64| loads.values().map(of).sum::<f64>() / loads.len().max(1) as f64;
+    let (all, machines) = (mean(|own| own.busy), loads.len());
+    let (machine, most) = loads.iter().max_by(|left, right| left.1.busy.total_cmp(&right.1.busy))?;
+    let (factor, share, pace) = (most.busy / all, most.work / mean(|own| own.work), most.busy / most.work);
+    let is_clear = (factor - 1.0) * most.busy > CLEAR * factor * most.variance.sqrt();
+    (all > 0.0 && factor > UNEVEN && is_clear).then(|| {
+        let why = if (pace - 1.0).abs() < UNEVEN - 1.0 {
+            format!("has {share:.2} times the mean work of its {machines} machines")
+        } else {
+            format!(
+                "has {share:.2} times the mean work of its {machines} machines, and takes {pace:.2} times as long as they do for the same"
+            )
+        };
         format!(
-            "`{processor}`: `{machine}` has {factor:.2} times the mean work of its {} machines: it is {factor:.2} times as busy as the model has it, and saturates at {:.2} of the load",
-            loads.len(),
+            "`{processor}`: `{machine}` {why}: it is {factor:.2} times as busy as the model has it, and saturates at {:.2} of the load",
             1.0 / factor
         )
     })

@@ -21,7 +21,7 @@ use crate::lqn::submodel::{
 use crate::lqn::timing::CallLabel;
 use crate::model::codes;
 use crate::model::fragments::silence::Callers;
-use crate::model::load::{recorded_at_once, short};
+use crate::model::load::{Recording, recorded_at_once, short};
 use crate::model::parts::{Customer, Parts};
 use crate::names::Name;
 
@@ -223,10 +223,11 @@ impl Parts<'_> {
                 self.give_to_scenarios(*headless, own, |_| true);
             }
             // Rates leave out long pauses, and what comes before the first operation or after the last.
+            let recording = Recording::of(self.customers.iter().map(|customer| &customer.scenario_total));
             for (fragments, own) in &in_silence {
                 let lies_within = |customer: &Customer| {
                     let around = &customer.scenario_total;
-                    recorded_at_once(around)
+                    recorded_at_once(around, &recording)
                         && around.first_start <= fragments.first_start
                         && fragments.last_start <= around.last_start
                 };

@@ -18,6 +18,8 @@ const ENOUGH: u64 = 10;
 /// A pause so many times as long as the mean interval between starts does not come about by chance: by that of a Poisson process
 /// once in e^100 intervals.
 pub const PAUSE: f64 = 100.0;
+/// The recording went on in a pause of a scenario if others have operations throughout more than this part of it.
+const MOSTLY: f64 = 0.5;
 /// A thread with at most so many operations on average is taken for an arrival, not for one of a fixed number of customers: sessions of
 /// so few arrive as if each operation did (Schroeder, Wierman and Harchol-Balter, Open versus closed, 2006).
 const SESSION: u64 = 5;
@@ -92,13 +94,13 @@ pub fn configured(rate: Option<f64>, population: Option<u32>, think_time: Option
 /// As many as threads asked, if these were there all the time. Threads that come and go were so many on average as Little's law says:
 /// the traced rate times how long one takes to ask again; and with their think time the law holds for the traced response. `None`
 /// where threads come to ask a few times and go: that is rather an open load.
-pub fn observed_customers(total: &ScenarioTotal) -> Option<Load> {
+pub fn observed_customers(total: &ScenarioTotal, recording: &Recording) -> Option<Load> {
     let seen = u32::try_from(total.clients).ok().filter(|clients| *clients > 0)?;
     if total.response.count == 0 {
         return None;
     }
     let (think_time, operations) = (total.think.mean().unwrap_or(0.0), total.operations as f64);
-    let Some((rate, present)) = present(total) else {
+    let Some((rate, present)) = present(total, recording) else {
         return Some(Load::Closed { population: seen, think_time });
     };
     if total.think.count == 0 {
@@ -106,7 +108,7 @@ pub fn observed_customers(total: &ScenarioTotal) -> Option<Load> {
     }
     let threads = f64::from(seen);
     // So many threads were seen in one of the recordings.
-    let operations_of_each = operations / recorded(total).map_or(1, |recorded| recorded.recordings) as f64;
+    let operations_of_each = operations / recorded(total, recording).map_or(1, |recorded| recorded.recordings) as f64;
     // Where a thread began within its first cycle that could be seen, and where it was within its last one, nobody knows.
     if present * (1.0 + 2.0 * threads / operations_of_each) >= threads {
         return Some(Load::Closed { population: seen, think_time });
@@ -121,8 +123,8 @@ pub fn observed_customers(total: &ScenarioTotal) -> Option<Load> {
 }
 
 /// The traced rate of operations, and how many customers were there on average, waiting or thinking.
-fn present(total: &ScenarioTotal) -> Option<(f64, f64)> {
-    let rate = observed_rate(total)?;
+fn present(total: &ScenarioTotal, recording: &Recording) -> Option<(f64, f64)> {
+    let rate = observed_rate(total, recording)?;
     let waits = total.response.sum.as_f64() / total.operations as f64;
     Some((rate, rate * (waits + total.think.mean().unwrap_or(0.0))))
 }
@@ -135,10 +137,10 @@ pub fn as_customers(population: u32, rate: f64, total: &ScenarioTotal) -> Option
 }
 
 /// Says that customers were taken from the traces.
-pub fn customers_note(scenario: &str, load: Load, total: &ScenarioTotal) -> Diagnostic {
+pub fn customers_note(scenario: &str, load: Load, total: &ScenarioTotal, recording: &Recording) -> Diagnostic {
     let asked = format!("begin its {} operations, and to wait for their end", total.operations);
     let told = note(format!("scenario `{scenario}` gets {load}"));
-    let told = match (load, present(total)) {
+    let told = match (load, present(total, recording)) {
         (Load::Closed { population, .. }, Some((rate, present))) if u64::from(population) != total.clients => told
             .with_note(format!("{} tasks or threads were seen to {asked}: they come and go", total.clients))
             .with_note(format!(
@@ -153,15 +155,17 @@ pub fn customers_note(scenario: &str, load: Load, total: &ScenarioTotal) -> Diag
 
 /// The rate at which operations were seen to start: so many intervals between the first start and the last, the time between
 /// recordings left out. Traces whose clocks tell no date were not recorded at once, though all of them begin at 0.
-pub fn observed_rate(total: &ScenarioTotal) -> Option<f64> {
-    let Recorded { intervals, seconds, .. } = recorded(total)?;
+pub fn observed_rate(total: &ScenarioTotal, recording: &Recording) -> Option<f64> {
+    let Recorded { intervals, seconds, .. } = recorded(total, recording)?;
     (seconds > 0.0 && total.operations >= ENOUGH).then(|| weight(total) * intervals as f64 / seconds)
 }
 
-/// For how long the traces were recorded, all scenarios together.
-#[derive(Clone, Copy, Debug)]
+/// When the traces were recorded, all scenarios together.
+#[derive(Clone, Debug, Default)]
 pub struct Recording {
     seconds: Option<f64>,
+    /// Stretches of time in which operations of any scenario started without a pause, seconds, in order.
+    windows: Vec<(f64, f64)>,
 }
 
 impl Recording {
@@ -170,7 +174,7 @@ impl Recording {
         let often = totals.clone().filter(|total| total.operations >= ENOUGH);
         let windows = windows(often.flat_map(recorded_windows).collect());
         if !windows.is_empty() {
-            return Self { seconds: Some(windows.iter().map(|(from, to)| to - from).sum()) };
+            return Self { seconds: Some(windows.iter().map(|(from, to)| to - from).sum()), windows };
         }
         let dated = totals.filter(|total| is_dated(total));
         let operations: u64 = dated.clone().map(|total| total.operations).sum();
@@ -181,14 +185,23 @@ impl Recording {
             // So many starts have an interval less between them.
             Some(between * operations as f64 / (operations - 1) as f64).filter(|seconds| *seconds > 0.0)
         };
-        Self { seconds: (operations >= ENOUGH).then(seconds).flatten() }
+        Self { seconds: (operations >= ENOUGH).then(seconds).flatten(), windows }
+    }
+
+    /// Whether operations of other scenarios started throughout most of a pause of one, between these nanoseconds: the recording went on, and the scenario came in bursts.
+    fn goes_on(&self, from: i64, to: i64) -> bool {
+        let (from, to) = (from as f64 * 1e-9, to as f64 * 1e-9);
+        let after = self.windows.partition_point(|window| window.1 <= from);
+        let within = self.windows[after..].iter().take_while(|window| window.0 < to);
+        let recorded: f64 = within.map(|window| window.1.min(to) - window.0.max(from)).sum();
+        recorded > MOSTLY * (to - from)
     }
 
     /// The rate at which operations of a scenario were seen to start. Of one with too few for a rate of its own, so many within the time that was recorded: it
     /// is rare, and no load of one customer that asks again at once.
     pub fn rate(&self, total: &ScenarioTotal) -> Option<f64> {
         let rare = || Some(weight(total) * total.operations as f64 / self.of_rare(total)?);
-        observed_rate(total).or_else(rare)
+        observed_rate(total, self).or_else(rare)
     }
 
     /// The time that was recorded, seconds, if the rate of a scenario is taken from it: it is rare, or all of its operations began at one time.
@@ -325,7 +338,7 @@ struct Recorded {
     seconds: f64,
 }
 
-fn recorded(total: &ScenarioTotal) -> Option<Recorded> {
+fn recorded(total: &ScenarioTotal, recording: &Recording) -> Option<Recorded> {
     if let Some(Undated { traces, operations, nanoseconds }) = several_undated(total) {
         return Some(Recorded {
             recordings: traces,
@@ -333,7 +346,7 @@ fn recorded(total: &ScenarioTotal) -> Option<Recorded> {
             seconds: nanoseconds as f64 * 1e-9,
         });
     }
-    let recordings = recordings(total)?;
+    let recordings = recordings(total, recording)?;
     Some(Recorded {
         recordings: recordings.len() as u64,
         intervals: recordings.iter().map(|recording| recording.operations - 1).sum(),
@@ -355,8 +368,8 @@ fn rate_within(recordings: &[Stretch]) -> Option<f64> {
 
 /// The stretches of time in which operations started, as far apart as separate recordings are: by pauses so many times as
 /// long as the mean interval within the stretches that chance does not bring them about, and not so many of them that a stretch is
-/// but a few operations. `None` where starts of operations are not known.
-fn recordings(total: &ScenarioTotal) -> Option<Vec<Stretch>> {
+/// but a few operations. While other scenarios go on, there is no pause. `None` where starts of operations are not known.
+fn recordings(total: &ScenarioTotal, recording: &Recording) -> Option<Vec<Stretch>> {
     let all = Stretch {
         first: total.first_start?,
         last: total.last_start?,
@@ -372,7 +385,8 @@ fn recordings(total: &ScenarioTotal) -> Option<Vec<Stretch>> {
         return Some(vec![all]);
     }
     let pause = |at: usize| cells[at].first.abs_diff(cells[at - 1].last);
-    let mut longest: Vec<usize> = (1..cells.len()).collect();
+    let stops = |at: &usize| !recording.goes_on(cells[at - 1].last, cells[*at].first);
+    let mut longest: Vec<usize> = (1..cells.len()).filter(stops).collect();
     longest.sort_by_key(|&at| Reverse(pause(at)));
     let mut left = all.seconds();
     let mut breaks = 0;
@@ -399,23 +413,24 @@ fn recordings(total: &ScenarioTotal) -> Option<Vec<Stretch>> {
     Some(found)
 }
 
-/// The stretches of time in which a scenario was recorded, in seconds; none where clocks tell no date.
+/// The stretches of time in which a scenario was recorded, by its own operations, in seconds; none where clocks tell no date.
 pub fn recorded_windows(total: &ScenarioTotal) -> Vec<(f64, f64)> {
-    let known = several_undated(total).is_none().then(|| recordings(total)).flatten().unwrap_or_default();
+    let alone = Recording::default();
+    let known = several_undated(total).is_none().then(|| recordings(total, &alone)).flatten().unwrap_or_default();
     known.iter().map(|own| (own.first as f64 * 1e-9, own.last as f64 * 1e-9)).collect()
 }
 
 /// Whether all of a scenario was recorded without long pauses, by a clock.
-pub fn recorded_at_once(total: &ScenarioTotal) -> bool {
-    several_undated(total).is_none() && recordings(total).is_some_and(|recordings| recordings.len() == 1)
+pub fn recorded_at_once(total: &ScenarioTotal, recording: &Recording) -> bool {
+    several_undated(total).is_none() && recordings(total, recording).is_some_and(|recordings| recordings.len() == 1)
 }
 
 /// Says that the time between recordings was left out of a rate, and what either way gives.
-pub fn recordings_warning(scenario: &str, total: &ScenarioTotal) -> Option<Diagnostic> {
+pub fn recordings_warning(scenario: &str, total: &ScenarioTotal, recording: &Recording) -> Option<Diagnostic> {
     if several_undated(total).is_some() {
         return None;
     }
-    let recordings = recordings(total).filter(|recordings| recordings.len() > 1)?;
+    let recordings = recordings(total, recording).filter(|recordings| recordings.len() > 1)?;
     let pauses: f64 = recordings.windows(2).map(|pair| pair[1].first.abs_diff(pair[0].last) as f64 * 1e-9).sum();
     let weight = weight(total);
     let rate = weight * rate_within(&recordings)?;
@@ -447,7 +462,7 @@ pub fn recordings_warning(scenario: &str, total: &ScenarioTotal) -> Option<Diagn
 
 /// Says that a load was taken from the traces.
 pub fn observed_note(scenario: &str, rate: f64, total: &ScenarioTotal, recording: &Recording) -> Diagnostic {
-    let own = || recorded(total).map_or(0.0, |recorded| recorded.seconds);
+    let own = || recorded(total, recording).map_or(0.0, |recorded| recorded.seconds);
     let window = recording.of_rare(total).unwrap_or_else(own);
     let told = note(format!("scenario `{scenario}` gets open arrivals of {}/s", short(rate))).with_note(format!(
         "{} seen to start within {} s, so that the rate is known to ± {} % (95 % interval)",

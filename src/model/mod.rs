@@ -27,6 +27,7 @@ mod naming;
 mod network;
 mod origins;
 mod outcomes;
+mod pace;
 pub mod parameter;
 mod parts;
 mod pools;

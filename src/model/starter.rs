@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use crate::diagnostic::quantity::{milliseconds, time};
 use crate::lqn::submodel::{Interaction, Moments, SubModel};
 use crate::lqn::{Dispatching, Model, Multiplicity, Task};
-use crate::model::load::{observed_rate, quoted, short, toml_key};
+use crate::model::load::{Recording, observed_rate, quoted, short, toml_key};
 use crate::model::{Configuration, Host, Load, LoadReason, Origins, ScenarioOrigin, deployment, network};
 
 /// The least think time of suggested customers, seconds.
@@ -58,8 +58,8 @@ pub fn starter(sub: &SubModel, configuration: &Configuration, model: &Model, ori
         let _ = write!(text, "\n[task.{key}]\nprocessor = {}\nthreads = {threads}\n", quoted(processor));
         if task.replicas > 1 {
             let _ = writeln!(text, "replicas = {}    # so many instances were there together", task.replicas);
-            if task.dispatching == Dispatching::RoundRobin {
-                text.push_str("dispatching = \"round-robin\"    # requests came to them in turn\n");
+            if task.dispatching != Dispatching::FanOut {
+                let _ = writeln!(text, "dispatching = \"{}\"    # by where requests went", task.dispatching.word());
             }
         }
     }
@@ -107,7 +107,9 @@ fn scenario_of(text: &mut String, sub: &SubModel, scenario: &ScenarioOrigin) {
             };
             let _ = writeln!(text, "{why}\npopulation = {population}\nthink_time = \"{}\"", duration(think_time));
             let total = sub.names.get(&scenario.name).and_then(|name| sub.scenarios.get(&name));
-            let rate = total.and_then(observed_rate).map_or_else(|| "10".to_owned(), short);
+            let recording = Recording::of(sub.scenarios.values());
+            let observed = total.and_then(|total| observed_rate(total, &recording));
+            let rate = observed.map_or_else(|| "10".to_owned(), short);
             let _ = writeln!(text, "# or arrivals, whatever happened to those before:\n# rate = \"{rate}/s\"");
         }
     }

@@ -22,7 +22,8 @@ use crate::diagnostic::{Diagnostic, Place, Severity};
 use crate::lqn::starts::Stretch;
 use crate::lqn::submodel::{ScenarioTotal, SubModel};
 use crate::model::codes;
-use crate::model::load::{recorded_at_once, short};
+use crate::model::load::{Recording, recorded_at_once, short};
+use crate::names::Name;
 
 pub use sampler::OneFactor;
 use series::{Change, FEWEST_CELLS, MATTERS, mean_of, of_counts, of_means};
@@ -55,7 +56,15 @@ const ALIKE: f64 = 0.9;
 const FULLER: f64 = 1.5;
 
 /// What changes within the recording of a scenario; `rates` is what all of its scenarios have in common.
-pub fn finding(scenario: &str, total: &ScenarioTotal, rates: Option<&OneFactor>) -> Option<Diagnostic> {
+pub fn finding(
+    scenario: &str,
+    total: &ScenarioTotal,
+    recording: &Recording,
+    rates: Option<&OneFactor>,
+) -> Option<Diagnostic> {
+    if !can_tell(total, recording) {
+        return None;
+    }
     told(scenario, total, rates).map(of_all).or_else(|| stall(scenario, total))
 }
 
@@ -66,10 +75,9 @@ pub fn work_findings(sub: &SubModel) -> Vec<Diagnostic> {
 
 /// What there is to say of a recording of which all is modelled.
 pub fn findings(sub: &SubModel) -> Vec<Diagnostic> {
-    let rates = OneFactor::of(sub);
-    let scenarios = sub.scenarios.iter();
-    let mut findings: Vec<Diagnostic> =
-        scenarios.filter_map(|(name, total)| finding(sub.names.text(*name), total, rates.as_ref())).collect();
+    let (rates, recording) = (OneFactor::of(sub), Recording::of(sub.scenarios.values()));
+    let of = |(name, total): (&Name, &ScenarioTotal)| finding(sub.names.text(*name), total, &recording, rates.as_ref());
+    let mut findings: Vec<Diagnostic> = sub.scenarios.iter().filter_map(of).collect();
     findings.sort_by(|left, right| left.message.cmp(&right.message));
     findings.extend(work_findings(sub));
     findings
@@ -84,9 +92,6 @@ fn of_all(finding: Diagnostic) -> Diagnostic {
 /// Says where a stretch that is too short for a state of its own makes much of the mean response. A long queue does that in a busy system, too, so that it is no warning.
 fn stall(scenario: &str, total: &ScenarioTotal) -> Option<Diagnostic> {
     let cells = total.starts.cells();
-    if !can_tell(total) {
-        return None;
-    }
     let means: Vec<(f64, f64)> =
         cells.iter().map(|cell| (cell.response.count as f64, cell.response.sum.as_f64())).collect();
     let (count, mean) = mean_of(&means)?;
@@ -144,10 +149,11 @@ pub struct SteadyPart {
 pub fn steady_part(sub: &SubModel) -> Option<SteadyPart> {
     let totals = || sub.scenarios.values();
     let all: u64 = totals().map(|total| total.operations).sum();
+    let recording = Recording::of(totals());
     let mut borders = Vec::new();
     for total in totals() {
         // Few operations do not say where those of others change.
-        if total.operations.saturating_mul(RARE) >= all && can_tell(total) {
+        if total.operations.saturating_mul(RARE) >= all && can_tell(total, &recording) {
             add_borders(total.starts.cells(), total.starts.shift(), &mut borders);
         }
     }
@@ -236,15 +242,12 @@ fn add_borders(cells: &[Stretch], shift: u32, borders: &mut Vec<(i64, i64)>) {
 }
 
 /// Whether there are enough operations of one recording.
-fn can_tell(total: &ScenarioTotal) -> bool {
-    total.starts.cells().len() >= FEWEST_CELLS && total.operations >= FEWEST && recorded_at_once(total)
+fn can_tell(total: &ScenarioTotal, recording: &Recording) -> bool {
+    total.starts.cells().len() >= FEWEST_CELLS && total.operations >= FEWEST && recorded_at_once(total, recording)
 }
 
 fn told(scenario: &str, total: &ScenarioTotal, rates: Option<&OneFactor>) -> Option<Diagnostic> {
     let cells = total.starts.cells();
-    if !can_tell(total) {
-        return None;
-    }
     let begin = cells[0].first;
     let seconds = |at: i64| at.abs_diff(begin) as f64 * 1e-9;
     let whole = seconds(cells[cells.len() - 1].last);

@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::diagnostic::quantity::number;
 use crate::lqn::results::Results;
 use crate::lqn::terms::{arc, kind, multiplicity, scheduling};
-use crate::lqn::{Body, CallKind, Dispatching, Model, Work};
+use crate::lqn::{Body, CallKind, Model, Work};
 
 /// A value of an element.
 #[derive(Clone, Debug, PartialEq)]
@@ -93,8 +93,8 @@ pub fn model(model: &Model) -> Elements {
         values.word("scheduling", scheduling(task.scheduling));
         values.word("threads", &multiplicity(task.multiplicity));
         values.number("replicas", f64::from(task.replicas));
-        if task.dispatching == Dispatching::RoundRobin {
-            values.word("dispatching", "round robin");
+        if let Some(word) = task.dispatching.told() {
+            values.word("dispatching", word);
         }
         values.number("priority", f64::from(task.priority));
         values.number("think time", task.think_time);

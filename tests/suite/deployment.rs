@@ -268,20 +268,26 @@ fn processor_time_of_a_process_is_the_demand_of_its_service() {
     }
 }
 
-/// Requests that come at a rate to instances of single servers, first come first served, each to that instance, on that machine.
-fn dispatched(rate: f64, count: u64, whom: impl Fn(u64, u64) -> u64, machine: impl Fn(u64) -> String) -> String {
+/// Requests that come at a rate to instances of single servers, first come first served, each to that instance, on that machine: by its number, a draw, and how many requests are at an instance.
+fn dispatched(
+    rate: f64,
+    count: u64,
+    whom: impl Fn(u64, u64, &dyn Fn(u64) -> usize) -> u64,
+    machine: impl Fn(u64) -> String,
+) -> String {
     let (mut text, mut state, mut now) = (String::new(), 7_u64, 0.0);
     let mut draw = move || {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         ((state >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
     };
-    let mut free = std::collections::BTreeMap::<u64, f64>::new();
+    let mut ends = std::collections::BTreeMap::<u64, Vec<f64>>::new();
     for number in 0..count {
         now -= draw().ln() / rate;
-        let own = whom(number, (draw() * 1e9) as u64);
-        let begin = free.get(&own).copied().unwrap_or(0.0).max(now);
-        let end = begin - draw().ln() * DEMAND;
-        free.insert(own, end);
+        ends.values_mut().for_each(|own| own.retain(|end| *end > now));
+        let own = whom(number, (draw() * 1e9) as u64, &|own| ends.get(&own).map_or(0, Vec::len));
+        let last = ends.entry(own).or_default();
+        let end = last.last().copied().unwrap_or(now) - draw().ln() * DEMAND;
+        last.push(end);
         let (instance, host) = (format!("web-{own}"), machine(own));
         let resource = [("service.instance.id", &*instance), ("host.name", &*host)];
         let id = (u128::from(number) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
@@ -291,19 +297,28 @@ fn dispatched(rate: f64, count: u64, whom: impl Fn(u64, u64) -> u64, machine: im
 }
 
 #[test]
-fn requests_in_turn_are_told_from_requests_by_chance() {
+fn dispatching_is_told_by_where_requests_go() {
     let rate = 3.0 * 0.7 / DEMAND;
-    for (in_turn, text) in [
-        (true, dispatched(rate, 6000, |number, _| number % 3, |own| format!("node-{own}"))),
-        (false, dispatched(rate, 6000, |_, chance| chance % 3, |own| format!("node-{own}"))),
+    let node = |own| format!("node-{own}");
+    let of_two = |_, chance: u64, there: &dyn Fn(u64) -> usize| {
+        let (one, other) = (chance % 3, (chance + 1 + chance / 3 % 2) % 3);
+        if there(other) < there(one) { other } else { one }
+    };
+    let least = |_, chance: u64, there: &dyn Fn(u64) -> usize| {
+        (0..3).map(|step| (chance + step) % 3).min_by_key(|own| there(*own)).unwrap_or(0)
+    };
+    for (dispatching, text) in [
+        (Dispatching::RoundRobin, dispatched(rate, 6000, |number, _, _| number % 3, node)),
+        (Dispatching::FanOut, dispatched(rate, 6000, |_, chance, _| chance % 3, node)),
+        (Dispatching::ShortestOfTwo, dispatched(rate, 6000, of_two, node)),
+        (Dispatching::ShortestQueue, dispatched(rate, 6000, least, node)),
     ] {
         let (model, origins) = completed(&text, "");
         assert_eq!(processors(&model), [("web".to_owned(), Multiplicity::Finite(1), 3)]);
-        let dispatching = if in_turn { Dispatching::RoundRobin } else { Dispatching::FanOut };
         let task = model.tasks.iter().find(|task| &*task.name == "web").expect("it is there");
         assert_eq!(task.dispatching, dispatching);
         let off = miss(&model, &origins);
-        assert!(off < 0.1, "{in_turn}: off by {off}");
+        assert!(off < 0.1, "{dispatching:?}: off by {off}");
         // A configuration goes before.
         let (given, _) = completed(&text, "[task.web]\ndispatching = \"fan-out\"\n");
         assert!(given.tasks.iter().all(|task| task.dispatching == Dispatching::FanOut));
@@ -315,7 +330,7 @@ fn requests_in_turn_are_told_from_requests_by_chance() {
 fn machines_with_unequal_work_are_named() {
     let machine = |even: bool| move |own: u64| format!("node-{}", if even { own % 2 } else { own.min(1) });
     for even in [true, false] {
-        let text = dispatched(4.0 * 0.5 / DEMAND, 8000, |_, chance| chance % 4, machine(even));
+        let text = dispatched(4.0 * 0.5 / DEMAND, 8000, |_, chance, _| chance % 4, machine(even));
         let (configuration, _) = Configuration::parse(&"t.toml".into(), "").expect("it is sound");
         let (model, findings, _) =
             complete(&reduced("t.jsonl", text.as_bytes()), &configuration).expect("there are requests");

@@ -402,8 +402,15 @@ fn the_load_is_the_configured_one_else_the_observed_one_else_one_customer() {
 /// A scenario whose operations started at these times, in seconds, with little work each.
 fn started(starts: &[f64]) -> Sub {
     let mut sub = timed(starts.len() as u64, 0.0, 1e-6);
-    let name = sub.0.names.intern("s");
+    start(&mut sub, "s", starts);
+    sub
+}
+
+/// Lets the operations of a scenario start at these times, in seconds.
+fn start(sub: &mut Sub, scenario: &str, starts: &[f64]) {
+    let name = sub.0.names.intern(scenario);
     let total = sub.0.scenarios.entry(name).or_default();
+    total.operations = starts.len() as u64;
     (total.first_start, total.last_start) = (None, None);
     for start in starts {
         let start = (start * 1e9) as i64;
@@ -411,7 +418,6 @@ fn started(starts: &[f64]) -> Sub {
         total.first_start = Some(total.first_start.map_or(start, |first| first.min(start)));
         total.last_start = Some(total.last_start.map_or(start, |last| last.max(start)));
     }
-    sub
 }
 
 /// So many starts, evenly within so many seconds.
@@ -454,6 +460,25 @@ fn the_time_between_recordings_is_no_part_of_a_rate() {
         assert!((rate - (starts.len() - 1) as f64 / seconds).abs() < 1e-6, "{rate}");
         assert!(!has(&findings, "M033", ""), "{findings:?}");
     }
+}
+
+#[test]
+fn while_another_scenario_goes_on_there_is_no_pause() {
+    let jobs: Vec<f64> = (0..40).flat_map(|job| recording(f64::from(job) * 100.0, 60, 0.5)).collect();
+    let rate_of = |others: &[f64]| {
+        let mut sub = started(&jobs);
+        start(&mut sub, "t", others);
+        let (_, findings, origins) = sub.complete("");
+        let Load::Open { rate } = origins.scenarios[0].load else { panic!("{findings:?}") };
+        (rate, has(&findings, "M033", ""))
+    };
+    let steady: Vec<f64> = recording(0.0, 8001, 4000.0).collect();
+    let (rate, told) = rate_of(&steady);
+    assert!((rate - 2399.0 / 3900.5).abs() < 1e-6 && !told, "{rate}");
+    // One that was there for a few of the pauses does not say that the recording went on in the others.
+    let short: Vec<f64> = recording(0.0, 801, 400.0).collect();
+    let (rate, told) = rate_of(&short);
+    assert!(rate > 10.0 && told, "{rate}");
 }
 
 #[test]

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use crate::calibration::Calibration;
 use crate::results::Caller;
+use crate::scheduling;
 
 macro_rules! index {
     ($(#[$doc:meta])* $name:ident) => {
@@ -166,11 +167,35 @@ pub enum Dispatching {
     FanOut,
     /// Requests go to the copies in turn, whichever task calls.
     RoundRobin,
+    /// Each request goes to the copy with the fewest requests, as a dispatcher of least connections does (join the shortest queue).
+    ShortestQueue,
+    /// Each request goes to the one with fewer requests of two copies that are drawn (the power of two choices: Mitzenmacher, IEEE Trans. Parallel Distrib. Syst. 12(10), 2001).
+    ShortestOfTwo,
 }
 
 impl Dispatching {
     /// The words of the JSON form and of configurations.
-    pub const WORDS: [(&str, Self); 2] = [("fan-out", Self::FanOut), ("round-robin", Self::RoundRobin)];
+    pub const WORDS: [(&str, Self); 4] = [
+        ("fan-out", Self::FanOut),
+        ("round-robin", Self::RoundRobin),
+        ("shortest-queue", Self::ShortestQueue),
+        ("shortest-of-two", Self::ShortestOfTwo),
+    ];
+
+    /// Its word in the JSON form and in configurations.
+    pub fn word(self) -> &'static str {
+        scheduling::word(&Self::WORDS, self).unwrap_or_default()
+    }
+
+    /// Its word in texts for people; none where callers spread their own requests.
+    pub fn told(self) -> Option<&'static str> {
+        match self {
+            Self::FanOut => None,
+            Self::RoundRobin => Some("round robin"),
+            Self::ShortestQueue => Some("shortest queue"),
+            Self::ShortestOfTwo => Some("shortest of two queues"),
+        }
+    }
 }
 
 /// A processor.
@@ -499,9 +524,9 @@ impl Processor {
 }
 
 impl Task {
-    /// Whether its copies take requests in turn. A lock is given back where it was taken.
-    pub fn takes_turns(&self) -> bool {
-        self.replicas > 1 && self.dispatching == Dispatching::RoundRobin && !self.scheduling.is_lock()
+    /// How requests come to its copies. A lock is given back where it was taken, and one copy needs no dispatcher.
+    pub fn dispatched(&self) -> Dispatching {
+        if self.replicas > 1 && !self.scheduling.is_lock() { self.dispatching } else { Dispatching::FanOut }
     }
 
     /// How many copies there are: one where the model says none.

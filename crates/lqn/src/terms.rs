@@ -3,7 +3,7 @@
 use dyelog_diagnostic::quantity::number;
 
 use crate::results::Caller;
-use crate::{ActivityId, CallKind, Dispatching, Fork, Join, Model, Multiplicity, Precedence, Scheduling, Task};
+use crate::{ActivityId, CallKind, Fork, Join, Model, Multiplicity, Precedence, Scheduling, Task};
 
 /// How many servers.
 pub fn multiplicity(multiplicity: Multiplicity) -> String {
@@ -15,8 +15,10 @@ pub fn multiplicity(multiplicity: Multiplicity) -> String {
 
 /// How many copies of a task, and how requests come to them; `None` where there is one.
 pub fn replicas(task: &Task) -> Option<String> {
-    let turns = if task.dispatching == Dispatching::RoundRobin { ", round robin" } else { "" };
-    (task.replicas > 1).then(|| format!("{}{turns}", task.replicas))
+    (task.replicas > 1).then(|| match task.dispatching.told() {
+        Some(word) => format!("{}, {word}", task.replicas),
+        None => task.replicas.to_string(),
+    })
 }
 
 /// An order of service.

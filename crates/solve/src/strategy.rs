@@ -16,6 +16,7 @@ use crate::layered::state::Solver;
 use crate::layered::warm_start::{WarmStart, shape, sizes};
 use crate::layered::{LayeredOptions, Observer};
 use crate::numeric::anderson::Anderson;
+use crate::numeric::arrivals::Arrivals;
 use crate::prepare::plan::ModelPlan;
 use crate::prepare::{assemble, check, replicas};
 use crate::simulate::{Progress, SimulateOptions, Watcher, simulate_watched};
@@ -143,7 +144,7 @@ pub fn layered_from(
     }
     check::check(model)?;
     if let Some(copies) = replicas::unfold(model) {
-        let (results, end) = one_by_one(&copies.model, replicas::turns(model), options, start, observer)?;
+        let (results, end) = one_by_one(&copies.model, replicas::arrivals(model), options, start, observer)?;
         return Ok((copies.aggregate(model, results), end));
     }
     let (mut results, end) = one_by_one(model, Vec::new(), options, start, observer)?;
@@ -151,17 +152,17 @@ pub fn layered_from(
     Ok((results, end))
 }
 
-/// Solves a model whose replicas are taken as one queue. By task, `turns` tells how many copies take requests in turn, of which it is one; it is empty where none do.
+/// Solves a model whose replicas are taken as one queue. By task, `arrivals` tells how requests come to it, as one of several copies; it is empty where nothing is dispatched to copies.
 fn one_by_one(
     model: &Model,
-    turns: Vec<u32>,
+    arrivals: Vec<Arrivals>,
     options: &LayeredOptions,
     start: Option<WarmStart>,
     observer: &mut dyn Observer,
 ) -> Result<(Results, WarmStart), Diagnostics> {
-    let plan = ModelPlan::new(model)?.with_turns(turns);
-    // The Markov chain knows no turns.
-    let in_turn = !plan.turns.is_empty();
+    let plan = ModelPlan::new(model)?.with_arrivals(arrivals);
+    // The Markov chain knows no dispatchers.
+    let is_dispatched = !plan.arrivals.is_empty();
     let decomposition = Decomposition::new(&plan)?;
     let shape = shape(&decomposition);
     let mut solver = Solver::new(&plan, &decomposition, options.heuristics)?;
@@ -172,13 +173,13 @@ fn one_by_one(
     let larger = |least: &Vec<u32>| sizes.iter().zip(least).all(|(own, least)| own >= least);
     let too_many = known.filter(|least| least.len() == sizes.len() && larger(least));
     if too_many.is_none()
-        && !in_turn
+        && !is_dispatched
         && let Some(results) = ctmc::solve(&plan, options.states)
     {
         return Ok((sound(results)?, WarmStart { shape, ..WarmStart::default() }));
     }
     if let Err(refusal) = has_layers(model) {
-        let rough = if in_turn { None } else { ctmc::solve_roughly(&plan, options.states) };
+        let rough = if is_dispatched { None } else { ctmc::solve_roughly(&plan, options.states) };
         let results = rough.map_or(Err(refusal), sound)?;
         return Ok((results, WarmStart { shape, ..WarmStart::default() }));
     }

@@ -172,9 +172,9 @@ impl Traced {
             let seen: f64 = entries.iter().map(|index| observed.present(parts, *index)).sum();
             let busy = configuration.measured.processors.get(&name).copied();
             let discipline = Discipline::given(scheduling_given(configuration, &name));
-            let is_recorded = waits::is_recorded(parts, &entries);
+            let is_recorded = works(parts, &entries);
             let early = early(parts, &entries, lost);
-            let arrivals = is_open.then(|| arrivals(parts, configuration, &entries, occupancy.stations));
+            let arrivals = is_open.then(|| dispatching(parts, configuration, &entries));
             let known = Known { servers: given, discipline, busy, is_recorded, early, arrivals };
             let fit = fitted(&occupancy, probability, seen, known);
             let there = seen / probability;
@@ -252,7 +252,7 @@ impl Traced {
                 servers: given(configuration, name),
                 discipline: Discipline::given(scheduling_given(configuration, name)),
                 busy: configuration.measured.processors.get(name).copied(),
-                is_recorded: waits::is_recorded(parts, entries),
+                is_recorded: works(parts, entries),
                 early: early(parts, entries, lost),
                 arrivals: None,
             };
@@ -640,14 +640,22 @@ impl Evidence {
     }
 
     /// The same where arrivals are open: so many servers, as busy as was imputed, make them queue. What was seen may be longer, for bursts and delays, but not shorter.
-    fn of_open(self, occupancy: &Occupancy, servers: u32, seen: f64, arrivals: f64) -> Self {
+    fn of_open(self, occupancy: &Occupancy, servers: u32, seen: f64, dispatching: Dispatching) -> Self {
         let (stations, stays) = (occupancy.stations as f64, occupancy.stays() as f64);
         let servers = f64::from(servers);
         let seen = seen / stations;
         let busy = seen * self.imputed.all;
         let used = (busy / servers).min(FULL);
-        let queue =
-            waiting(servers, used * servers) * self.imputed.regular(self.discipline) * f64::midpoint(arrivals, 1.0);
+        let poisson = match dispatching {
+            Dispatching::FanOut => waiting(servers, used * servers),
+            // Each has every so-manieth.
+            Dispatching::RoundRobin => waiting(servers, used * servers) * f64::midpoint(1.0 / stations.max(1.0), 1.0),
+            // No shorter than if all copies had one queue.
+            Dispatching::ShortestQueue | Dispatching::ShortestOfTwo => {
+                waiting(servers * stations, used * servers * stations) / stations
+            }
+        };
+        let queue = poisson * self.imputed.regular(self.discipline);
         // A queue that grows without end has come so far on the mean (Brownian motion with reflection, mean over time).
         let queue = queue.min(0.75 * (stays / stations).sqrt());
         // The mean number there over time, of M/M/1 (Daley, Journal of Applied Probability 5, 1968).
@@ -720,12 +728,12 @@ struct Known {
     servers: Option<Multiplicity>,
     discipline: Option<Discipline>,
     busy: Option<Busy>,
-    /// Whether the host recorded spans of its own.
+    /// Whether the host recorded spans of its own, and no pool of threads says how many of them can be there together.
     is_recorded: bool,
     /// The part of stays that may end before they had their turn.
     early: f64,
-    /// The squared coefficient of variation of the times between arrivals at a copy, where arrivals are open.
-    arrivals: Option<f64>,
+    /// How requests come to copies, where arrivals are open.
+    arrivals: Option<Dispatching>,
 }
 
 impl Known {
@@ -746,13 +754,24 @@ fn are_open(parts: &Parts<'_>, observed: &Observed) -> bool {
     population::customers(&scenarios).iter().all(Option::is_none)
 }
 
-/// The squared coefficient of variation of the times between arrivals at a copy of a host: copies that take requests in turn have every so-manieth.
-fn arrivals(parts: &Parts<'_>, configuration: &Configuration, entries: &[EntryIndex], copies: usize) -> f64 {
-    let in_turn = |index: &EntryIndex| {
-        let settings = configuration.tasks.get(parts.sub.names.text(parts.sub.entry(*index).task));
-        settings.and_then(|settings| settings.dispatching) == Some(Dispatching::RoundRobin)
+/// Whether a host is likelier to work than to wait. Those that all have pools of which calls wait for a thread may as well hold the threads while they wait for something else, and how few were there
+/// together tells of threads.
+fn works(parts: &Parts<'_>, entries: &[EntryIndex]) -> bool {
+    let has_threads = |index: &EntryIndex| {
+        let pool = parts.pools.get(&parts.sub.entry(*index).task);
+        pool.is_some_and(|pool| pool.of.is_none())
     };
-    if entries.iter().all(in_turn) { 1.0 / copies.max(1) as f64 } else { 1.0 }
+    waits::is_recorded(parts, entries) && !entries.iter().all(has_threads)
+}
+
+/// How requests come to the copies of a host: as to all tasks that these entries are of, else by chance.
+fn dispatching(parts: &Parts<'_>, configuration: &Configuration, entries: &[EntryIndex]) -> Dispatching {
+    let of = |index: &EntryIndex| {
+        let settings = configuration.tasks.get(parts.sub.names.text(parts.sub.entry(*index).task));
+        settings.and_then(|settings| settings.dispatching).unwrap_or_default()
+    };
+    let first = entries.first().map(of).unwrap_or_default();
+    if entries.iter().all(|entry| of(entry) == first) { first } else { Dispatching::FanOut }
 }
 
 /// The part of stays of a host that may end before they had their turn, where this part of spans was lost.

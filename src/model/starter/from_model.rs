@@ -79,8 +79,8 @@ fn service(text: &mut String, task: &Task, processor: &Processor) {
         let _ = writeln!(text, "priority = {}", task.priority);
     }
     replicas(text, task.replicas);
-    if task.dispatching == Dispatching::RoundRobin {
-        text.push_str("dispatching = \"round-robin\"\n");
+    if task.dispatching != Dispatching::FanOut {
+        let _ = writeln!(text, "dispatching = \"{}\"", task.dispatching.word());
     }
 }
 

@@ -11,7 +11,7 @@ use crate::diagnostic::{Diagnostic, Place};
 use crate::lqn::stays::{PERIOD, Rank, Stay};
 use crate::lqn::submodel::{EntryTotal, Interaction, SubModel};
 use crate::model::codes;
-use crate::model::load::{recorded_at_once, short};
+use crate::model::load::{Recording, recorded_at_once, short};
 use crate::model::stationarity::series::MATTERS;
 
 /// So many calls are in a cell on the mean.
@@ -45,7 +45,8 @@ pub(super) fn finding(sub: &SubModel) -> Option<Diagnostic> {
             tasks.entry(sub.names.text(entry.task)).or_default().push(entry);
         }
     }
-    if !sub.scenarios.values().all(recorded_at_once) {
+    let recording = Recording::of(sub.scenarios.values());
+    if !sub.scenarios.values().all(|total| recorded_at_once(total, &recording)) {
         return None;
     }
     let phased = tasks.iter().filter_map(|(task, entries)| Some(Phased { task, cv2: cv2(sub, entries)? }));

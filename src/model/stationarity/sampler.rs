@@ -6,7 +6,7 @@
 use super::{Change, Grid, RARE, can_tell, response};
 use crate::lqn::kept_ids::{ENOUGH, KeptIds};
 use crate::lqn::submodel::{Sampled, SubModel};
-use crate::model::load::short;
+use crate::model::load::{Recording, short};
 
 /// Logarithms of factors that differ by less, beside three standard errors, are of one factor.
 const ALIKE: f64 = 0.1;
@@ -39,11 +39,12 @@ enum Cause {
 impl OneFactor {
     /// Of what was recorded, where it is so.
     pub fn of(sub: &SubModel) -> Option<Self> {
+        let recording = Recording::of(sub.scenarios.values());
         let all: u64 = sub.scenarios.values().map(|total| total.operations).sum();
         let (mut ids, mut sampled, mut operations) = (KeptIds::default(), Sampled::default(), 0_u64);
         let (mut before, mut after, mut errors) = ((0.0, 0.0), (0.0, 0.0), Vec::new());
         for total in sub.scenarios.values() {
-            if total.operations.saturating_mul(RARE) < all || !can_tell(total) {
+            if total.operations.saturating_mul(RARE) < all || !can_tell(total, &recording) {
                 continue;
             }
             let cells = total.starts.cells();

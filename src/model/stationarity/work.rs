@@ -14,7 +14,7 @@ use crate::diagnostic::{Diagnostic, Place};
 use crate::lqn::stays::{Rank, Stay};
 use crate::lqn::submodel::{EntryTotal, Interaction, SubModel};
 use crate::model::codes;
-use crate::model::load::{recorded_at_once, short};
+use crate::model::load::{Recording, recorded_at_once, short};
 
 /// Cells of time in which means are compared.
 const CELLS: u64 = 64;
@@ -64,7 +64,9 @@ fn recorded(sub: &SubModel) -> Option<(i64, i64)> {
     let all: u64 = sub.scenarios.values().map(|total| total.operations).sum();
     let mut many = sub.scenarios.values().filter(|total| total.operations.saturating_mul(RARE) >= all).peekable();
     many.peek()?;
-    if !many.all(recorded_at_once) || !sub.scenarios.values().any(can_tell) {
+    let recording = Recording::of(sub.scenarios.values());
+    let is_told = sub.scenarios.values().any(|total| can_tell(total, &recording));
+    if !is_told || !many.all(|total| recorded_at_once(total, &recording)) {
         return None;
     }
     let first = sub.scenarios.values().filter_map(|total| total.first_start).min()?;

@@ -584,13 +584,45 @@ fn copies_that_take_requests_in_turn_queue_less() {
     }
 }
 
+/// Markov chains of the numbers of requests at all copies, solved directly outside of this program, and simulations.
+#[test]
+fn copies_of_the_shortest_queue_share_what_waits() {
+    // Copies, how busy they are, and the mean wait in units of the service time by the shortest queue and the shortest of two.
+    for (number, busy, shortest, of_two) in
+        [(2, 0.7, 1.1082, 1.1082), (3, 0.8, 1.2855, 1.5100), (5, 0.5, 0.1086, 0.3102)]
+    {
+        let rate = busy * f64::from(number) / 0.005;
+        for (dispatching, wait) in [(Dispatching::ShortestQueue, shortest), (Dispatching::ShortestOfTwo, of_two)] {
+            for scheduling in [Scheduling::ProcessorSharing, Scheduling::Fcfs] {
+                let expected = 0.001 + 0.005 * (1.0 + wait);
+                let model = copies(number, rate, scheduling, dispatching);
+                let case = format!("{number} copies, {dispatching:?}");
+                let response = |results: &Results| results.entries[0].open_response.expect("it has open arrivals");
+                let solved = layered(&model, &LayeredOptions::default()).expect("it can be solved");
+                let off = response(&solved) / expected - 1.0;
+                assert!(off.abs() < 0.02, "{case}: {off}");
+                assert!(!solved.convergence.exact);
+                // Processor sharing forgets the order: waits are those of first come, first served, but for what dispatchers see.
+                let simulated = simulate(&model, &SimulateOptions::default()).expect("it can be simulated");
+                let off = response(&simulated) / expected - 1.0;
+                assert!(off.abs() < 0.03, "{case}: simulated {off}");
+            }
+        }
+    }
+}
+
 #[test]
 fn how_requests_are_dispatched_is_kept_by_json_alone() {
-    let model = copies(3, 100.0, Scheduling::ProcessorSharing, Dispatching::RoundRobin);
-    assert_eq!(Language::ALL.map(|language| language.unsaid_dispatching(&model)), [1, 1, 0]);
-    let text = Language::Json.write(&model);
-    let (read, _) = Language::Json.parse("model", &text).expect("it is a model");
-    assert_eq!(read.tasks[1].dispatching, Dispatching::RoundRobin);
+    for (word, dispatching) in Dispatching::WORDS {
+        let model = copies(3, 100.0, Scheduling::ProcessorSharing, dispatching);
+        let unsaid = usize::from(dispatching != Dispatching::FanOut);
+        assert_eq!(Language::ALL.map(|language| language.unsaid_dispatching(&model)), [unsaid, unsaid, 0]);
+        let text = Language::Json.write(&model);
+        assert_eq!(text.contains(&format!("\"{word}\"")), unsaid > 0);
+        let (read, _) = Language::Json.parse("model", &text).expect("it is a model");
+        assert_eq!(read.tasks[1].dispatching, dispatching);
+    }
+    let text = Language::Json.write(&copies(3, 100.0, Scheduling::ProcessorSharing, Dispatching::RoundRobin));
     let wrong = text.replace("round-robin", "round-robbin");
     let told = Language::Json.parse("model", &wrong).expect_err("there is no such word").to_string();
     assert!(told.contains("no dispatching `round-robbin`"), "{told}");

@@ -484,6 +484,9 @@ fn client_spans_alone() {
         10 a web client read  60  70 http.url=http://user@img.example:8080/a?b
         11 a web client call  70  90
         12 11 shop client buy 75  85 peer.service=bank
+        13 a web  client load  90  92 db.system=mysql server.address=orders-db.example server.port=3306
+        14 a web  client take  92  94 db.system=redis net.peer.name=localhost
+        15 a web  client drop  94  96 db.system=redis server.address=[::1]
     ";
     let tasks: Vec<String> = events(table)
         .lines()
@@ -500,8 +503,11 @@ fn client_spans_alone() {
     img.example:8080,1 op="read"
     shop,1 op="call"
     bank,1 op="buy"
+    mysql@orders-db.example,1 op="load"
+    redis,1 op="take"
+    redis,3 op="drop"
     "#);
-    assert_snapshot!(counted(table), @"call without a server span: 8");
+    assert_snapshot!(counted(table), @"call without a server span: 11");
 }
 
 #[test]

@@ -101,8 +101,7 @@ impl Shapes<'_> {
             replicas: task.replicas,
             dispatching: Some(task.dispatching)
                 .filter(|own| *own != Dispatching::FanOut)
-                .and_then(|own| word(&Dispatching::WORDS, own))
-                .map(str::to_owned),
+                .map(|own| own.word().to_owned()),
             priority: task.priority,
             think_time: task.think_time,
             queue_length: task.queue_length,

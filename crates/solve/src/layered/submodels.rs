@@ -12,6 +12,7 @@ use dyelog_lqn::model::{EntryId, Scheduling};
 use crate::layered::chains::{ChainId, ClientId, ClientKind, Decomposition, Item, NONE, StationId};
 use crate::layered::phase_times::{Waits, slice};
 use crate::mva::{self, Discipline, Load, Network, Station, Stay, Visit};
+use crate::numeric::arrivals::Arrivals;
 use crate::numeric::by_id::{ById, Id};
 use crate::prepare::plan::{ModelPlan, PlannedWork};
 
@@ -63,13 +64,13 @@ pub(crate) fn layers(plan: &ModelPlan, decomposition: &Decomposition, open: &[En
     layers
 }
 
-/// The squared coefficient of variation of the times between arrivals at a station: of Poisson arrivals that R stations take in turn, each has every R-th.
-fn arrivals(plan: &ModelPlan, decomposition: &Decomposition, station: StationId) -> f64 {
-    let copies = match decomposition.element(station) {
-        Ok(processor) => plan.processor_turns.get(processor.index()),
-        Err(task) => plan.turns.get(task.index()),
+/// How requests come to a station.
+fn arrivals(plan: &ModelPlan, decomposition: &Decomposition, station: StationId) -> Arrivals {
+    let own = match decomposition.element(station) {
+        Ok(processor) => plan.processor_arrivals.get(processor.index()),
+        Err(task) => plan.arrivals.get(task.index()),
     };
-    1.0 / f64::from(copies.copied().unwrap_or(1).max(1))
+    own.copied().unwrap_or_default()
 }
 
 /// The station of that number.

@@ -6,6 +6,7 @@
 use super::{
     ChainId, Discipline, InnerStarts, Load, Method, Network, Solution, StationId, Stay, Visit, approximate, cycles,
 };
+use crate::numeric::arrivals::Arrivals;
 use crate::numeric::by_id::ById;
 
 /// The lattice of population vectors 0..=N, chain 0 fastest.
@@ -60,7 +61,8 @@ pub(super) fn work(network: &Network) -> f64 {
 pub(super) fn applies(network: &Network) -> bool {
     let self_only = network.interlock.is_empty();
     let whole = closed(network).all(|own| own.population.fract() == 0.0 && own.population >= 1.0 && own.delay >= 0.0);
-    let apart = network.stations.iter().all(|station| station.thread_queueing == 0.0 && station.arrivals >= 1.0);
+    let apart =
+        network.stations.iter().all(|station| station.thread_queueing == 0.0 && station.arrivals == Arrivals::Poisson);
     let open_several = network.visits.iter().any(|visit| {
         matches!(network.chains[visit.chain], Load::Open(_)) && network.stations[visit.station].servers > 1.0
     });
@@ -93,7 +95,7 @@ pub(super) fn nearest(network: &Network) -> Option<Network> {
     for station in &mut near.stations {
         station.discipline = Discipline::Sharing;
         station.thread_queueing = 0.0;
-        station.arrivals = 1.0;
+        station.arrivals = Arrivals::Poisson;
     }
     for visit in &mut near.visits {
         visit.after = 0.0;

@@ -13,6 +13,7 @@ mod inner_start;
 pub(crate) use inner_start::InnerStarts;
 
 use crate::heuristics::{Heuristic, Heuristics};
+use crate::numeric::arrivals::Arrivals;
 use crate::numeric::by_id::{ById, ids};
 
 ids! {
@@ -45,8 +46,8 @@ pub(crate) struct Station {
     /// Seconds for which a request waits longer than if the servers went their own ways, as they queue for something
     /// themselves; where there are several, and first come is first served.
     pub thread_queueing: f64,
-    /// Squared coefficient of variation of the times between arrivals, at most 1: that of chance, or less.
-    pub arrivals: f64,
+    /// How requests come.
+    pub arrivals: Arrivals,
 }
 
 /// How much load a chain brings.
@@ -155,7 +156,8 @@ pub(crate) fn formulas_are_exact(network: &Network, once: bool) -> bool {
         [station] => once && station.discipline == Discipline::Fcfs && station.servers <= 1.0,
         _ => false,
     };
-    network.stations.iter().all(|station| station.arrivals >= 1.0) && (exact::product_form(network) || single())
+    network.stations.iter().all(|station| station.arrivals == Arrivals::Poisson)
+        && (exact::product_form(network) || single())
 }
 
 /// How much work the exact method may take.

@@ -11,6 +11,7 @@ use dyelog_lqn::operational::{AnalysisError, OperationalAnalysis};
 use dyelog_lqn::results::Caller;
 
 use crate::codes;
+use crate::numeric::arrivals::Arrivals;
 use crate::prepare::caveats::{self, Answer};
 use crate::prepare::check;
 
@@ -113,25 +114,26 @@ pub(crate) struct ModelPlan<'a> {
     next_row: usize,
     /// Threads of each task, copies included; infinite where there is no limit.
     pub threads: Vec<f64>,
-    /// By task: how many copies take requests in turn, of which it is one; empty where none do.
-    pub turns: Vec<u32>,
-    /// By processor, the fewest of all of its tasks; empty where none do.
-    pub processor_turns: Vec<u32>,
+    /// By task: how requests come to it, as one of several copies; empty where nothing is dispatched to copies.
+    pub arrivals: Vec<Arrivals>,
+    /// By processor: the same, where it is that of all of its tasks.
+    pub processor_arrivals: Vec<Arrivals>,
     /// What was taken for something simpler.
     pub caveats: Vec<String>,
 }
 
 impl<'a> ModelPlan<'a> {
-    /// The same with how many copies take requests in turn, by task.
-    pub fn with_turns(self, turns: Vec<u32>) -> Self {
-        let mut fewest: Vec<Option<u32>> = vec![None; if turns.is_empty() { 0 } else { self.model.processors.len() }];
-        for (task, own) in self.model.tasks.iter().zip(&turns) {
-            if let Some(fewest) = fewest.get_mut(task.processor.index()) {
-                *fewest = Some(fewest.map_or(*own, |fewest| fewest.min(*own)));
+    /// The same with how requests come to copies, by task.
+    pub fn with_arrivals(self, arrivals: Vec<Arrivals>) -> Self {
+        let processors = if arrivals.is_empty() { 0 } else { self.model.processors.len() };
+        let mut all: Vec<Option<Arrivals>> = vec![None; processors];
+        for (task, own) in self.model.tasks.iter().zip(&arrivals) {
+            if let Some(all) = all.get_mut(task.processor.index()) {
+                *all = Some(all.map_or(*own, |all| all.beside(*own)));
             }
         }
-        let processor_turns = fewest.into_iter().map(|fewest| fewest.unwrap_or(1)).collect();
-        Self { turns, processor_turns, ..self }
+        let processor_arrivals = all.into_iter().map(Option::unwrap_or_default).collect();
+        Self { arrivals, processor_arrivals, ..self }
     }
 
     /// Checks and prepares a model.
@@ -152,8 +154,8 @@ impl<'a> ModelPlan<'a> {
             rows: rows(model),
             next_row: 0,
             threads: model.tasks.iter().map(Task::all_threads).collect(),
-            turns: Vec::new(),
-            processor_turns: Vec::new(),
+            arrivals: Vec::new(),
+            processor_arrivals: Vec::new(),
             caveats: caveats::of_model(model, Answer::Analysis),
         };
         plan.add_works();

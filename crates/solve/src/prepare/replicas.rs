@@ -10,6 +10,8 @@ use dyelog_lqn::model::{
 };
 use dyelog_lqn::results::{ActivityResult, CallResult, EntryResult, ProcessorResult, Results, TaskResult};
 
+use crate::numeric::arrivals::Arrivals;
+
 /// Models with more tasks than this are not unfolded.
 const MOST_TASKS: u64 = 400;
 
@@ -296,16 +298,13 @@ fn mean<T>(all: &[T], value: impl Fn(&T) -> f64) -> f64 {
     all.iter().map(value).sum::<f64>() / all.len().max(1) as f64
 }
 
-/// By task of the model unfolded: how many copies take requests in turn, of which it is one. Empty where none do.
-pub(crate) fn turns(model: &Model) -> Vec<u32> {
-    if !model.tasks.iter().any(Task::takes_turns) {
+/// By task of the model unfolded: how requests come to it, as one of several copies. Empty where nothing is dispatched to copies.
+pub(crate) fn arrivals(model: &Model) -> Vec<Arrivals> {
+    let own = |task: &Task| Arrivals::of(task.dispatched(), task.copies());
+    if model.tasks.iter().all(|task| own(task) == Arrivals::Poisson) {
         return Vec::new();
     }
-    let of = |task: &Task| {
-        let copies = task.copies();
-        std::iter::repeat_n(if task.takes_turns() { copies } else { 1 }, copies as usize)
-    };
-    model.tasks.iter().flat_map(of).collect()
+    model.tasks.iter().flat_map(|task| std::iter::repeat_n(own(task), task.copies() as usize)).collect()
 }
 
 /// Makes figures of all copies together those of one.

@@ -112,6 +112,13 @@ struct Threads {
     ranked: BinaryHeap<Ranked>,
 }
 
+impl Threads {
+    /// The requests there: served, or waiting.
+    fn requests(&self) -> usize {
+        self.queue.len() + self.ranked.len() + self.busy as usize
+    }
+}
+
 /// What a strand does next.
 enum Next {
     Begin(u32),

@@ -8,7 +8,7 @@ mod graph;
 
 use dyelog_diagnostic::Diagnostics;
 use dyelog_lqn::bounds;
-use dyelog_lqn::model::{CallKind, EntryId, Model, SemaphoreRole};
+use dyelog_lqn::model::{CallKind, Dispatching, EntryId, Model, SemaphoreRole};
 use dyelog_lqn::results::Caller;
 
 use super::random::Times;
@@ -96,8 +96,8 @@ pub(super) struct TaskPlan {
     /// Customers of each instance, for a source.
     pub customers: u32,
     pub think: Times,
-    /// Whether requests come to its instances in turn.
-    pub in_turn: bool,
+    /// How requests come to its instances.
+    pub dispatching: Dispatching,
 }
 
 impl TaskPlan {

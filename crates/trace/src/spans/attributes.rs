@@ -67,6 +67,9 @@ pub enum Meaning {
 /// The rank of a peer that is a database, between the other ranks.
 const DATABASE_RANK: u8 = 10;
 
+/// The last rank of an address that is meant as the name of a host.
+const LAST_HOST_NAME: u8 = 22;
+
 /// What the attribute `key` tells.
 pub fn meaning(key: &str) -> Meaning {
     match key {
@@ -442,6 +445,10 @@ impl Attributes {
                 self.database.text.push('/');
                 self.database.text.push_str(&self.schema.text);
             }
+            if self.address.rank.is_some_and(|rank| rank <= LAST_HOST_NAME) && names_a_machine(&self.address.text) {
+                self.database.text.push('@');
+                self.database.text.push_str(&self.address.text);
+            }
             self.peer.offer(DATABASE_RANK, &self.database.text);
         }
         if let Some(rank) = self.address.rank {
@@ -458,6 +465,12 @@ impl Attributes {
         }
         &self.peer.text
     }
+}
+
+/// Whether an address tells one store from others of its system. Addresses of IP are those of copies, proxies and tunnels, too, and change.
+fn names_a_machine(address: &str) -> bool {
+    let is_local = address.eq_ignore_ascii_case("localhost") || address.starts_with('/');
+    !address.is_empty() && !is_local && address.trim_matches(['[', ']']).parse::<std::net::IpAddr>().is_err()
 }
 
 /// The host, with its port, of a URL; empty where there is none.

@@ -3,7 +3,7 @@
 use super::{Deviations, Populations, Problem, State};
 use crate::heuristics::Heuristic;
 use crate::mva::{ChainId, Discipline, StationId, Stay, Visit};
-use crate::numeric::arrivals::regular;
+use crate::numeric::arrivals::Arrivals;
 use crate::numeric::by_id::Id;
 use crate::numeric::erlang::{all_busy, variance_ratio};
 use crate::numeric::two_moment::Distribution;
@@ -110,11 +110,16 @@ impl Problem<'_> {
         let own = &self.network.stations[station];
         let (own_cv2, ratio) =
             if own.discipline == Discipline::Sharing { (1.0, 1.0) } else { self.variance(station, totals, closed) };
-        if own.arrivals >= 1.0 || !self.network.heuristics.has(Heuristic::RegularArrivals) {
+        let dispatching = match own.arrivals {
+            Arrivals::Poisson => return ratio,
+            Arrivals::InTurn { .. } => Heuristic::RegularArrivals,
+            Arrivals::Shortest { .. } | Arrivals::ShortestOfTwo { .. } => Heuristic::ShortestQueues,
+        };
+        if !self.network.heuristics.has(dispatching) {
             return ratio;
         }
         let load = (totals.part.load() + totals.open.load()) / own.servers;
-        ratio * regular(own.arrivals, own_cv2, load)
+        ratio * own.arrivals.shorter(own.servers, own_cv2, load)
     }
 
     /// The squared coefficient of variation of service, and how much longer a queue that is served in the order of arrival is for it.

@@ -1,5 +1,7 @@
 //! Requests: how they come to a task, are taken up, and free its thread.
 
+use dyelog_lqn::model::Dispatching;
+
 use super::{Engine, State, Stop, Strand, Visit};
 use crate::simulate::probe::Probe;
 use crate::simulate::program::{Acceptance, ENTRY_SUMS, NONE, Route};
@@ -35,25 +37,50 @@ impl<P: Probe> Engine<'_, P> {
         call.synchronous
     }
 
-    /// The instance that serves a request: that of the copy, or of the one whose turn it is.
+    /// The instance that serves a request: that of the copy, or the one that the dispatcher of its task gives it to.
     pub(super) fn instance(&mut self, entry: u32, copy: u32) -> u32 {
         let task = self.program.entries[entry as usize].task as usize;
         let plan = &self.program.tasks[task];
-        if !plan.in_turn {
-            return self.program.instance(entry, copy);
+        let count = plan.instances.count;
+        match plan.dispatching {
+            Dispatching::FanOut => self.program.instance(entry, copy),
+            Dispatching::RoundRobin => {
+                let turn = self.turns[task];
+                self.turns[task] = (turn + 1) % count;
+                self.program.instance(entry, turn)
+            }
+            Dispatching::ShortestQueue => self.shortest(entry, 0..count),
+            Dispatching::ShortestOfTwo => {
+                let one = self.random.below(count as usize) as u32;
+                // Each of the others with equal probability.
+                let other = (one + 1 + self.random.below(count as usize - 1) as u32) % count;
+                self.shortest(entry, [one, other])
+            }
         }
-        let turn = self.turns[task];
-        self.turns[task] = (turn + 1) % plan.instances.count;
-        self.program.instance(entry, turn)
+    }
+
+    /// The instance with the fewest requests of those copies, one of them by chance where several have as few.
+    fn shortest(&mut self, entry: u32, copies: impl IntoIterator<Item = u32>) -> u32 {
+        let (mut best, mut fewest, mut alike) = (NONE, usize::MAX, 0);
+        for copy in copies {
+            let instance = self.program.instance(entry, copy);
+            let requests = self.threads[instance as usize].requests();
+            if requests < fewest {
+                (best, fewest, alike) = (instance, requests, 1);
+            } else if requests == fewest {
+                alike += 1;
+                if self.random.below(alike) == 0 {
+                    best = instance;
+                }
+            }
+        }
+        best
     }
 
     /// A new visit, unless there are too many.
     pub(super) fn request(&mut self, visit: Visit) -> u32 {
         if self.visits.len() >= self.most_visits {
-            let longest = (0..self.threads.len()).max_by_key(|&instance| {
-                let found = &self.threads[instance];
-                found.queue.len() + found.ranked.len() + found.busy as usize
-            });
+            let longest = (0..self.threads.len()).max_by_key(|&instance| self.threads[instance].requests());
             self.stopped = Some(Stop::Grows(longest.unwrap_or(0) as u32));
         }
         self.visits.take(visit)

@@ -69,7 +69,7 @@ impl SimulationProgram<'_> {
                 instances: Span { first: first as u32, count: copies },
                 customers: if source { threads } else { 0 },
                 think: Times::new(task.think_time, 1.0),
-                in_turn: task.takes_turns(),
+                dispatching: task.dispatched(),
             });
         }
         Ok(())
