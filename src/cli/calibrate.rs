@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use dyelog::lqn::Language;
+use dyelog::model::utilisation::left_out;
 use dyelog::pipeline;
 use dyelog::report::{self, Look};
 use dyelog::study::calibration::{CalibrationLoad, calibrate};
@@ -48,8 +49,10 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
         let mut submodel = source::steady_submodel(trace_alone, (reading, reduce), &configuration, terminal)?;
         let own = source::with_defaults(configuration.clone(), &submodel);
         let own = pipeline::measured(&metrics, &mut submodel, own, terminal)?;
+        terminal.report(&left_out(&own.measured, &submodel, &own));
         configuration.cores.extend(own.cores);
-        loads.push(CalibrationLoad { name: trace.display().to_string(), submodel, busy: own.measured });
+        let busy = own.measured.processors;
+        loads.push(CalibrationLoad { name: trace.display().to_string(), submodel, busy });
     }
     let configuration = loads.iter().fold(configuration, |own, load| source::with_defaults(own, &load.submodel));
     let found = calibrate(&loads, &configuration, reduce.thread_count())?;

@@ -72,7 +72,7 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
             if source.origins.is_some() { source.configuration.clone() } else { Configuration::default() };
         let configuration = source::with_defaults(configuration, submodel);
         let configuration = pipeline::measured(&metrics, submodel, configuration, terminal)?;
-        let busy = configuration.measured.clone();
+        let busy = configuration.measured.processors.clone();
         let measured = Measured { name: name.clone(), submodel, busy };
         loads.push(validate(&source.model, &measured, &configuration, reduce.thread_count())?);
         progress.advance(1);

@@ -88,7 +88,7 @@ impl Busy {
 pub struct Measured {
     /// By processor.
     pub processors: BTreeMap<String, Busy>,
-    /// How many servers each of the tasks kept busy that share a processor, where each was measured by itself.
+    /// How many servers tasks that share a processor kept busy, each of which was measured by itself. Where some were not, the processor is not among those above.
     pub tasks: BTreeMap<String, f64>,
 }
 
@@ -110,8 +110,7 @@ pub fn measured(
 ) -> Result<(Measured, Vec<Diagnostic>), Diagnostics> {
     let Some(first) = series.first() else { return Ok((Measured::default(), Vec::new())) };
     let tasks = tasks_of(sub, configuration);
-    let (mut found, mut findings) = matched(series, &tasks.keys().cloned().collect())?;
-    findings.extend(leave_out_partial(&mut found, &tasks));
+    let (found, mut findings) = matched(series, &tasks)?;
     let Some(window) = recorded(sub) else {
         let message = "the traces have no times that utilisation could be compared with";
         return Err(Diagnostic::error(codes::UTILISATION_TIME, file(first), message).into());
@@ -133,15 +132,38 @@ pub fn measured(
         let busy = match own[0].unit {
             Unit::Share => Busy::Share(sum / means.len() as f64),
             Unit::Cores | Unit::Seconds => {
-                measured
-                    .tasks
-                    .extend(tasks.get(&processor).and_then(|tasks| by_task(&means, tasks)).unwrap_or_default());
+                let tasks = tasks.get(&processor).filter(|tasks| tasks.len() > 1);
+                let told = tasks.and_then(|tasks| Some((by_task(&means, tasks)?, tasks)));
+                if let Some((told, tasks)) = told {
+                    let silent: Vec<&str> = tasks.iter().copied().filter(|task| !told.contains_key(*task)).collect();
+                    let is_whole = silent.is_empty();
+                    measured.tasks.extend(told);
+                    if !is_whole {
+                        findings.push(partial(own[0], &processor, &silent));
+                        continue;
+                    }
+                }
                 Busy::Cores(sum)
             }
         };
         measured.processors.insert(processor, busy);
     }
     Ok((measured, findings))
+}
+
+/// That what was measured of some of the services on a processor is left out, where how busy processors were is all that counts.
+pub fn left_out(measured: &Measured, sub: &SubModel, configuration: &Configuration) -> Vec<Diagnostic> {
+    let is_told = |task: &&str| measured.tasks.contains_key(*task);
+    let told = |(processor, tasks): (String, BTreeSet<&str>)| {
+        let some = some(tasks.iter().copied().filter(is_told));
+        let is_left_out = !measured.processors.contains_key(&processor) && tasks.iter().any(is_told);
+        let message = format!("what was measured of {some} alone on processor `{processor}` is left out");
+        is_left_out.then(|| {
+            Diagnostic::warning(codes::UTILISATION_RESOURCE, Place::Nowhere, message)
+                .with_note("calibration knows how busy whole processors were")
+        })
+    };
+    tasks_of(sub, configuration).into_iter().filter_map(told).collect()
 }
 
 /// How many cores the processors of a system have by metrics, those of all copies of a processor together, and which metric says so. Each is a bound: of several
@@ -177,51 +199,51 @@ pub fn cores(told: &[Capacity], sub: &SubModel, configuration: &Configuration) -
 
 /// Those of the series that tell how busy processors of a sub-model were while it was recorded, each of them with the names of its processor
 /// and of the task whose process it is of, and no others. What nothing of it has to do with is left out: servers of metrics send all that they have.
-/// Tells what else is left out.
-pub fn fitting(series: &[Series], sub: &SubModel) -> (Vec<Series>, Vec<Diagnostic>) {
+pub fn fitting(series: &[Series], sub: &SubModel) -> Vec<Series> {
     let tasks = tasks_of(sub, &Configuration::default());
     let processors: BTreeSet<String> = tasks.keys().cloned().collect();
-    let Some(window) = recorded(sub) else { return (Vec::new(), Vec::new()) };
+    let Some(window) = recorded(sub) else { return Vec::new() };
     let fit = |own: &Series| {
         let processor = own.resources.iter().find_map(|resource| processor_of(resource, &processors))?;
-        mean(own, window, 0.0).map(|_| processor.clone())
-    };
-    let mut found = Matched::new();
-    for own in series {
-        if let Some(processor) = fit(own) {
-            found.entry(processor).or_default().push(own);
+        if !is_of(own, processor, &tasks) {
+            return None;
         }
-    }
-    let findings = leave_out_partial(&mut found, &tasks);
-    let fitting =
-        found.into_iter().flat_map(|(processor, own)| own.into_iter().map(move |own| (processor.clone(), own)));
-    let named = |(processor, own): (String, &Series)| {
-        let task = tasks.get(&processor).and_then(|tasks| task_of(own, tasks)).filter(|task| *task != processor);
+        mean(own, window, 0.0)?;
+        let task = task_of(own, &tasks[processor]).filter(|task| task != processor);
         let resources = std::iter::once(processor.clone()).chain(task.map(str::to_owned)).collect();
-        Series { resources, ..own.clone() }
+        Some(Series { resources, ..own.clone() })
     };
-    (fitting.map(named).collect(), findings)
+    let mut fitting: Vec<Series> = series.iter().filter_map(fit).collect();
+    fitting.sort_by(|left, right| left.resources[0].cmp(&right.resources[0]));
+    fitting
 }
 
-/// How many servers each of these tasks kept busy; `None` for one alone, or where not all is known to be of one of them.
+/// How many servers each of these tasks kept busy that was measured; `None` where it is not known of which of them all of that is.
 fn by_task(means: &[(&Series, f64)], tasks: &BTreeSet<&str>) -> Option<BTreeMap<String, f64>> {
     let mut found: BTreeMap<String, f64> = BTreeMap::new();
     for (series, mean) in means {
         *found.entry(task_of(series, tasks)?.to_owned()).or_default() += mean;
     }
-    (tasks.len() > 1 && found.len() == tasks.len()).then_some(found)
+    Some(found)
 }
 
 /// The task that a metric of a process or container is of.
 fn task_of<'t>(series: &Series, tasks: &BTreeSet<&'t str>) -> Option<&'t str> {
     let is_of = |task: &&&str| series.resources.iter().any(|name| name.eq_ignore_ascii_case(task));
-    OF_PROCESSES.iter().any(|kind| series.metric.starts_with(kind)).then(|| tasks.iter().find(is_of).copied()).flatten()
+    is_of_process(series).then(|| tasks.iter().find(is_of).copied()).flatten()
 }
 
-/// The tasks of each processor.
-fn tasks_of<'s>(sub: &'s SubModel, configuration: &Configuration) -> BTreeMap<String, BTreeSet<&'s str>> {
+fn is_of_process(series: &Series) -> bool {
+    let metric = series.metric.replace('.', "_");
+    OF_PROCESSES.iter().any(|kind| metric.starts_with(kind))
+}
+
+/// The tasks of each processor, by its name.
+type Tasks<'s> = BTreeMap<String, BTreeSet<&'s str>>;
+
+fn tasks_of<'s>(sub: &'s SubModel, configuration: &Configuration) -> Tasks<'s> {
     let configuration = &deployment::placed(sub, configuration).0;
-    let mut tasks: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
+    let mut tasks = Tasks::new();
     for entry in sub.entries().iter().filter(|entry| entry.interaction != Interaction::Customer) {
         let task = sub.names.text(entry.task);
         tasks.entry(processor_of_task(task, configuration)).or_default().insert(task);
@@ -234,35 +256,32 @@ fn processor_of_task(task: &str, configuration: &Configuration) -> String {
     settings.and_then(|settings| settings.processor.clone()).unwrap_or_else(|| task.to_owned())
 }
 
-/// How metrics begin that tell of one process or container, and not of a machine.
-const OF_PROCESSES: [&str; 6] = ["process", "container", "dotnet.process", "jvm", "k8s.container", "k8s.pod"];
+/// How metrics begin that tell of one process or container, and not of a machine; with `_` for dots, as Prometheus writes them.
+const OF_PROCESSES: [&str; 6] = ["process", "container", "dotnet_process", "jvm", "k8s_container", "k8s_pod"];
 
-/// Leaves out what processes used of a processor that others run on, too, of which nothing is known: it is not how busy the processor was.
-fn leave_out_partial(found: &mut Matched<'_>, tasks: &BTreeMap<String, BTreeSet<&str>>) -> Vec<Diagnostic> {
-    let mut findings = Vec::new();
-    found.retain(|processor, all| {
-        let Some(tasks) = tasks.get(processor).filter(|tasks| tasks.len() > 1) else { return true };
-        let (of_processes, whole): (Vec<&Series>, Vec<&Series>) =
-            all.iter().copied().partition(|own| task_of(own, tasks).is_some());
-        let told: BTreeSet<&str> = of_processes.iter().filter_map(|own| task_of(own, tasks)).collect();
-        let silent: Vec<&str> = tasks.difference(&told).copied().collect();
-        if of_processes.is_empty() || silent.is_empty() {
-            return true;
-        }
-        let message = format!(
-            "`{}` tells of some of the services on processor `{processor}` only: it is left out",
-            of_processes[0].metric
-        );
-        let note = format!("nothing tells what {} used", some(silent.into_iter()));
-        findings.push(
-            Diagnostic::warning(codes::UTILISATION_RESOURCE, file(of_processes[0]), message)
-                .with_note(note)
-                .with_hint("have all of them send it, or send `system.cpu.utilization` of the machine"),
-        );
-        *all = whole;
-        !all.is_empty()
-    });
-    findings
+/// Whether a metric of a process is of one of the tasks of its processor, as far as can be told. Others run there, too, whom no trace shows.
+fn is_of(series: &Series, processor: &str, tasks: &Tasks<'_>) -> bool {
+    let own = &tasks[processor];
+    let names_processor = || {
+        let processors = std::iter::once(processor.to_owned()).collect();
+        series.resources.first().is_none_or(|name| processor_of(name, &processors).is_some())
+    };
+    own.len() == 1 || !is_of_process(series) || task_of(series, own).is_some() || names_processor()
+}
+
+/// Whether metrics are of processes of some of these tasks only: they are not how busy the processor was.
+fn is_partial(series: &[&Series], tasks: &BTreeSet<&str>) -> bool {
+    let told: BTreeSet<&str> = series.iter().filter_map(|own| task_of(own, tasks)).collect();
+    !told.is_empty() && told.len() < tasks.len()
+}
+
+/// That these tasks of a processor were not measured, while others were.
+fn partial(series: &Series, processor: &str, silent: &[&str]) -> Diagnostic {
+    let message = format!("`{}` tells of some of the services on processor `{processor}` only", series.metric);
+    let silent = some(silent.iter().copied());
+    Diagnostic::new(Severity::Note, codes::UTILISATION_RESOURCE, file(series), message)
+        .with_note(format!("nothing tells what {silent} used: that follows from the times of spans"))
+        .with_hint("have all of them send it, or send `system.cpu.utilization` of the machine")
 }
 
 fn file(series: &Series) -> Place {
@@ -276,11 +295,9 @@ fn processors(sub: &SubModel, configuration: &Configuration) -> BTreeSet<String>
 
 type Matched<'s> = BTreeMap<String, Vec<&'s Series>>;
 
-/// The series of each processor: those of one metric, of the unit that tells most.
-fn matched<'s>(
-    series: &'s [Series],
-    processors: &BTreeSet<String>,
-) -> Result<(Matched<'s>, Vec<Diagnostic>), Diagnostics> {
+/// The series of each processor: those of one metric, of all of it rather than of some of its tasks, of the unit that tells most.
+fn matched<'s>(series: &'s [Series], tasks: &Tasks<'_>) -> Result<(Matched<'s>, Vec<Diagnostic>), Diagnostics> {
+    let processors: &BTreeSet<String> = &tasks.keys().cloned().collect();
     let mut found: Matched<'s> = BTreeMap::new();
     let mut errors = Vec::new();
     let mut others: BTreeSet<&str> = BTreeSet::new();
@@ -293,7 +310,7 @@ fn matched<'s>(
             continue;
         }
         let processor = own.resources.iter().find_map(|resource| processor_of(resource, processors));
-        if let Some(processor) = processor {
+        if let Some(processor) = processor.filter(|processor| is_of(own, processor, tasks)) {
             found.entry(processor.clone()).or_default().push(own);
             continue;
         }
@@ -320,9 +337,11 @@ fn matched<'s>(
         Diagnostic::new(Severity::Note, codes::UTILISATION_RESOURCE, file(&series[0]), message)
             .with_note(format!("among them {}", some(others.iter().copied())))
     });
-    for own in found.values_mut() {
-        let best = own.iter().map(|series| (series.unit, series.metric.clone())).min();
-        own.retain(|series| best.as_ref().is_some_and(|best| (series.unit, &series.metric) == (best.0, &best.1)));
+    for (processor, own) in &mut found {
+        let mut kinds: BTreeMap<(Unit, &str), Vec<&Series>> = BTreeMap::new();
+        own.iter().for_each(|series| kinds.entry((series.unit, &*series.metric)).or_default().push(series));
+        let best = kinds.into_values().min_by_key(|own| is_partial(own, &tasks[processor]));
+        *own = best.unwrap_or_default();
     }
     Ok((found, findings.into_iter().collect()))
 }

@@ -181,7 +181,7 @@ pub fn measured(
     configuration.cores = utilisation::cores(&metrics.cores, sub, &configuration);
     let (measured, findings) = utilisation::measured(&metrics.series, sub, &configuration)?;
     listener.findings(&findings);
-    (configuration.measured, configuration.measured_tasks) = (measured.processors, measured.tasks);
+    configuration.measured = measured;
     Ok(configuration)
 }
 

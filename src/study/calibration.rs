@@ -17,7 +17,7 @@ use crate::lqn::sketch::NORMAL;
 use crate::lqn::submodel::{EntryTotal, SubModel};
 use crate::lqn::{Body, Calibration, EntryId, Model};
 use crate::model::config::ScenarioSettings;
-use crate::model::utilisation::Busy;
+use crate::model::utilisation::{Busy, Measured};
 use crate::model::{Configuration, Joint, Load, LoadTraces, Origins, codes};
 use crate::study::at_load::ScenarioLoad;
 use crate::study::calibration::fit::{Fitted, Target};
@@ -98,8 +98,13 @@ pub fn calibrate(
     configuration: &Configuration,
     threads: usize,
 ) -> Result<Calibrated, Diagnostics> {
-    let configurations: Vec<Configuration> =
-        loads.iter().map(|load| Configuration { measured: load.busy.clone(), ..configuration.clone() }).collect();
+    let configurations: Vec<Configuration> = loads
+        .iter()
+        .map(|load| Configuration {
+            measured: Measured { processors: load.busy.clone(), ..Measured::default() },
+            ..configuration.clone()
+        })
+        .collect();
     let mut targets: Vec<Target> = Vec::new();
     for (load, configuration) in loads.iter().zip(&configurations) {
         targets.push(Target::of(load, configuration)?);

@@ -81,7 +81,10 @@ fn demands_of_a_measured_server_are_found_again() {
         let (mut runs, mut right) = (0, 0);
         for (run, demands) in truth() {
             let load = load(&run, is_measured);
-            let configuration = Configuration { measured: load.busy, ..Configuration::default() };
+            let configuration = Configuration {
+                measured: utilisation::Measured { processors: load.busy, ..utilisation::Measured::default() },
+                ..Configuration::default()
+            };
             let (model, _, _) = complete(&load.submodel, &configuration).expect("there are requests");
             runs += 1;
             right += u32::from(servers(&model) == Multiplicity::Finite(1));

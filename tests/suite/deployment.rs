@@ -209,9 +209,9 @@ fn what_is_learnt_is_part_of_the_sub_model() {
     assert!(whole.contains("\"deployment\"") && whole.contains("\"sites\""));
 }
 
-/// What one process used of a machine that two services share is not how busy the machine was.
+/// What one process used of a machine that two services share is not how busy the machine was: it is the demand of that one.
 #[test]
-fn processor_time_of_some_processes_is_left_out() {
+fn processor_time_of_a_process_is_the_demand_of_its_service() {
     let folder = Folder::new();
     let trace = folder.file("t.jsonl", &sharing(&[("host.name", "node-1")]));
     let metric = |service: &str, growth: u32| {
@@ -230,8 +230,10 @@ fn processor_time_of_some_processes_is_left_out() {
             points.join(",")
         )
     };
-    let solve = |metrics: &str| {
-        let (code, text, words) = run(&["solve", &trace, "--format", "json", "--utilisation", metrics]);
+    let solve = |metrics: Option<&str>| {
+        let measured = metrics.map(|file| ["--utilisation", file]).into_iter().flatten();
+        let arguments: Vec<&str> = ["solve", &trace, "--format", "json"].into_iter().chain(measured).collect();
+        let (code, text, words) = run(&arguments);
         assert_eq!(code, 0, "{words}");
         let document: Value = serde_json::from_str(&text).expect("it is JSON");
         let of = |list: &str, name: &str, key: &str| {
@@ -242,14 +244,25 @@ fn processor_time_of_some_processes_is_left_out() {
         let tasks = ["cart", "web"].map(|task| of("tasks", task, "processor_utilization"));
         (of("processors", "node-1", "utilization"), tasks, words)
     };
-    let (busy, _, words) = solve(&folder.file("one.jsonl", &metric("cart", 3)));
+    let (_, [all_cart, all_web], _) = solve(None);
+    // Every second tick of the clock is 0.1 of a server.
+    let (busy, [cart, web], words) = solve(Some(&folder.file("one.jsonl", &metric("cart", 1))));
     assert!(
         words.contains("tells of some of the services on processor `node-1` only") && words.contains("`web`"),
         "{words}"
     );
-    assert!((busy - 0.7).abs() < 0.05, "{busy}");
+    assert!(words.contains("demands of one service follow from measured utilisation"), "{words}");
+    for (found, truth) in [(cart, 0.1), (web, all_web), (busy, 0.1 + all_web)] {
+        assert!((found / truth - 1.0).abs() < 0.01, "{found} for {truth}");
+    }
+    // More than its spans can have been is not theirs, and neither is what processes of no traces use.
+    let (_, [cart, web], words) = solve(Some(&folder.file("more.jsonl", &(metric("cart", 9) + &metric("cron", 3)))));
+    for (found, truth) in [(cart, all_cart), (web, all_web)] {
+        assert!((found / truth - 1.0).abs() < 0.01, "{found} for {truth}");
+    }
+    assert!(words.contains("are of load that was not traced, and no demand of what was"), "{words}");
     // Each service has what was measured of it, though their invocations stay as long.
-    let (busy, [cart, web], _) = solve(&folder.file("both.jsonl", &(metric("cart", 4) + &metric("web", 2))));
+    let (busy, [cart, web], _) = solve(Some(&folder.file("both.jsonl", &(metric("cart", 4) + &metric("web", 2)))));
     for (found, truth) in [(busy, 0.6), (cart, 0.4), (web, 0.2)] {
         assert!((found / truth - 1.0).abs() < 0.05, "{found} for {truth}");
     }

@@ -5,8 +5,8 @@ use std::cell::OnceCell;
 use dyelog::diagnostic::{Diagnostic, Diagnostics, Place, Renderer, Severity, Sources};
 use dyelog::lqn::results::Results;
 use dyelog::lqn::submodel::SubModel;
-use dyelog::lqn::{Language, Model, Scheduling, TaskId};
-use dyelog::model::codes::{FRAGMENTS, LOAD_CHOSEN, NOT_STEADY, PARTLY_MEASURED, UTILISATION_RESOURCE};
+use dyelog::lqn::{Language, Model, Scheduling};
+use dyelog::model::codes::{FRAGMENTS, LOAD_CHOSEN, NOT_STEADY, PARTLY_MEASURED};
 use dyelog::model::utilisation::Metrics;
 use dyelog::pipeline::{Solution, Source, model_of};
 use dyelog::report;
@@ -23,6 +23,7 @@ use dyelog::study::scenario::ScenarioResult;
 
 use crate::late;
 use crate::metered::{Metered, SAMPLING_TOLD_BY, unknown_sampling};
+use crate::outline::outline;
 
 /// Numbers of two periods that are closer count as one.
 const TOLERANCE: Tolerance = Tolerance { relative: 0.01, absolute: 0.0 };
@@ -57,16 +58,12 @@ impl Answer {
     /// # Errors
     /// What keeps it from being made.
     pub fn of(mut submodel: SubModel, merge: &str, metered: &Metered) -> Result<Self, String> {
-        let (utilisation, unused) = metered.apply(&mut submodel);
+        let utilisation = metered.apply(&mut submodel);
         let bound = unknown_sampling(&submodel)
             .map(|why| Diagnostic::warning(LOAD_CHOSEN, Place::Nowhere, why).with_hint(SAMPLING_TOLD_BY));
         let utilisation = Metrics { series: utilisation, ..Metrics::default() };
-        let mut findings: Vec<Diagnostic> = bound
-            .into_iter()
-            .chain(metered.missing())
-            .chain(unused)
-            .chain(late::leave_out_unasked(&mut submodel))
-            .collect();
+        let mut findings: Vec<Diagnostic> =
+            bound.into_iter().chain(metered.missing()).chain(late::leave_out_unasked(&mut submodel)).collect();
         let source = model_of(submodel, merge, &utilisation, &mut findings).map_err(words)?;
         Ok(Self { source, findings, solution: OnceCell::new() })
     }
@@ -119,48 +116,19 @@ impl Answer {
     /// What keeps the model from being solved.
     pub fn picture(&self) -> Result<String, String> {
         let model = for_people(&self.source.model);
-        let busiest = self.busiest_tasks()?;
         let options = LqnOptions { limit: 60, seconds: true, ..LqnOptions::default() };
-        if busiest.len() == model.tasks.len() {
+        if model.entries.len() <= LEGIBLE {
             return Ok(lqn::svg(&model, Some(self.results()?), &options).text);
         }
-        let entries = model.entries.iter().filter(|entry| busiest.contains(&entry.task)).count();
+        let (outlined, results) = outline(&model, self.results()?);
         let words = format!(
-            "{} of {} tasks are drawn, those of the busiest processors, and {entries} of {} entries.",
-            busiest.len(),
-            model.tasks.len(),
+            "There are {} entries: each task is drawn with the mean of its own, and users are left out.",
             model.entries.len()
         );
-        let options = LqnOptions { focus: busiest, hops: 0, ..options };
         let mut html = Markup::new();
-        html.open("div", &[("class", "part")]).trusted(&lqn::svg(&model, Some(self.results()?), &options).text).close();
+        html.open("div", &[("class", "part")]).trusted(&lqn::svg(&outlined, Some(&results), &options).text).close();
         html.element("p", &[], &words);
         Ok(html.finish())
-    }
-
-    /// The tasks that one can look at in one picture: all of them, or those of the busiest processors.
-    fn busiest_tasks(&self) -> Result<Vec<TaskId>, String> {
-        let model = &self.source.model;
-        let all = (0..model.tasks.len()).map(TaskId::from);
-        if model.entries.len() <= LEGIBLE {
-            return Ok(all.collect());
-        }
-        let of = |task: TaskId| model.entries.iter().filter(|entry| entry.task == task).count();
-        let (mut tasks, mut entries) = (Vec::new(), 0);
-        for (processor, ..) in self.busiest()? {
-            let own = all.clone().filter(|task| {
-                let task = &model.tasks[task.index()];
-                task.scheduling != Scheduling::Reference && *model.processors[task.processor.index()].name == *processor
-            });
-            for task in own {
-                entries += of(task);
-                if entries > LEGIBLE && !tasks.is_empty() {
-                    return Ok(tasks);
-                }
-                tasks.push(task);
-            }
-        }
-        Ok(tasks)
     }
 
     /// What changes within the period: then the model is of the mean of what was before and after.
@@ -182,9 +150,8 @@ impl Answer {
 
     /// What was received of the period that its model does not have, each with its code.
     pub fn missing(&self) -> Vec<String> {
-        let is_of = |own: &&Diagnostic| {
-            own.severity == Severity::Warning && [PARTLY_MEASURED, UTILISATION_RESOURCE, FRAGMENTS].contains(&own.code)
-        };
+        let is_of =
+            |own: &&Diagnostic| own.severity == Severity::Warning && [PARTLY_MEASURED, FRAGMENTS].contains(&own.code);
         let told = |own: &Diagnostic| {
             let notes = own.notes.iter().fold(own.message.clone(), |words, note| format!("{words}; {note}"));
             format!("{notes} ({})", own.code.0)

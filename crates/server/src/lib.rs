@@ -48,6 +48,7 @@ pub mod metered;
 pub mod observed;
 pub mod offenders;
 pub mod openapi;
+mod outline;
 pub mod page;
 pub mod parts;
 mod peers;

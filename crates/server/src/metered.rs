@@ -27,8 +27,8 @@ const ENOUGH: u64 = 20;
 
 impl Metered {
     /// Lets each operation whose sampling is not known stand for as many as metrics counted, and gives how busy the
-    /// processors of the sub-model were, and what of that is left out.
-    pub fn apply(&self, submodel: &mut SubModel) -> (Vec<Series>, Vec<Diagnostic>) {
+    /// processors of the sub-model were.
+    pub fn apply(&self, submodel: &mut SubModel) -> Vec<Series> {
         self.weigh(submodel);
         fitting(&self.utilisation(), submodel)
     }

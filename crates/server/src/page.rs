@@ -55,8 +55,10 @@ pub struct Page<'p> {
 }
 
 const STYLE: &str = "body{font:1rem/1.5 system-ui,sans-serif;max-width:52rem;margin:2rem auto;padding:0 1rem;color-scheme:light dark}\
-table{border-collapse:collapse}td,th{padding:.2rem .8rem .2rem 0;text-align:left}td.n,th.n{text-align:right}\
+table{border-collapse:collapse}td,th{padding:.2rem .8rem .2rem 0;text-align:left}td.n,th.n{text-align:right}td.n{white-space:nowrap}\
 .picture{overflow-x:auto}.picture svg{max-width:100%;height:auto}.picture .part svg{max-width:none}form{margin:.5rem 0}\
+.wide{overflow-x:auto}th.of{font-weight:normal;font-style:italic;padding-top:.6rem}\
+@media(max-width:40rem){body{margin:1rem auto}table{font-size:.85rem}td,th{padding-right:.5rem}}\
 .fault{border-left:.3rem solid #c33;padding-left:.8rem}";
 
 /// Nothing may be fetched from anywhere.
@@ -198,8 +200,8 @@ fn busiest(busiest: &[Busy], html: &mut Markup) {
 
 /// Measured against predicted responses, of times that have names.
 fn agreement(all: &[(&str, &Compared)], html: &mut Markup) {
-    html.open("table", &[]).open("tr", &[]);
-    html.element("th", &[], "From").element("th", &[], "Scenario");
+    html.open("div", &[("class", "wide")]).open("table", &[]).open("tr", &[]);
+    html.element("th", &[], "Scenario");
     for head in ["per second", "measured, ms", "predicted, ms", "off by"] {
         html.element("th", &[("class", "n")], head);
     }
@@ -209,16 +211,16 @@ fn agreement(all: &[(&str, &Compared)], html: &mut Markup) {
         compared.parts.iter().map(move |(part, held)| (if part.is_empty() { *name } else { &**part }, held))
     });
     for (from, held) in parts {
+        html.open("tr", &[]).element("th", &[("colspan", "5"), ("class", "of")], from).close();
         if let Err(why) = held {
-            html.open("tr", &[]).element("td", &[], from);
-            html.open("td", &[("colspan", "5")]).name(why).close().close();
+            html.open("tr", &[]).open("td", &[("colspan", "5")]).name(why).close().close();
         }
         // Those that are furthest off come first.
         let mut held: Vec<(&Held, Option<f64>)> = held.iter().flatten().map(|own| (own, off_by(own))).collect();
         held.sort_by(|(_, a), (_, b)| b.map(f64::abs).partial_cmp(&a.map(f64::abs)).unwrap_or(Ordering::Equal));
         for (Held { scenario, rate, measured, predicted }, off) in held.iter().take(HELD) {
             let off = off.map(|off| if off == 0.0 { "0.0 %".to_owned() } else { format!("{off:+.1} %") });
-            html.open("tr", &[]).element("td", &[], from).open("td", &[]).name(scenario).close();
+            html.open("tr", &[]).open("td", &[]).name(scenario).close();
             let figures =
                 [format!("{rate:.2}"), milliseconds(*measured), milliseconds(*predicted), off.unwrap_or_default()];
             for figure in figures {
@@ -229,10 +231,10 @@ fn agreement(all: &[(&str, &Compared)], html: &mut Markup) {
         if let Some((_, next)) = held.get(HELD) {
             let least = next.map_or_else(String::new, |off| format!(", off by {:.1} % at most", off.abs()));
             let words = format!("and {} more scenarios{least}", held.len() - HELD);
-            html.open("tr", &[]).element("td", &[], from).element("td", &[("colspan", "5")], &words).close();
+            html.open("tr", &[]).element("td", &[("colspan", "5")], &words).close();
         }
     }
-    html.close();
+    html.close().close();
 }
 
 /// By how much a prediction is off, percent to a tenth, where it was measured. What rounds to nothing has no sign.
@@ -405,7 +407,7 @@ mod tests {
             shown(Now::Nothing, &Compared { parts, changes, left_out: 2, ..Compared::default() }, &Status::default());
         for words in [
             "Busiest in the last 5 minutes, 22:20 to 22:26",
-            "<td>22:13 to 22:19</td>",
+            ">22:13 to 22:19</th>",
             "Each part has a model of its own. Shorter parts are not modelled: 2.",
             "the work of `find` goes from 5.98 ms to 12.2 ms",
         ] {

@@ -7,7 +7,10 @@ use dyelog::lqn::submodel::{EntryMerge, SubModel, Witness};
 use dyelog::trace::spans::time::from_rfc3339;
 use serde_json::{Value, json};
 
-use crate::store::{Interval, LEVELS, Store, StoreError};
+use crate::store::{Interval, LEVELS, LONGEST, Store, StoreError};
+
+/// Nanoseconds in a second.
+const SECOND: u64 = 1_000_000_000;
 
 /// A period, nanoseconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +38,6 @@ impl Period {
 
 /// A time: RFC 3339, seconds since 1970, `now`, or so long ago (`-90s`, `-15m`, `-2h`, `-7d`).
 fn time(text: &str, now: u64) -> Result<u64, String> {
-    const SECOND: u64 = 1_000_000_000;
     let text = text.trim();
     let wrong = || {
         format!(
@@ -68,7 +70,7 @@ fn time(text: &str, now: u64) -> Result<u64, String> {
 
 /// A time in RFC 3339, to the second.
 pub fn written(time: u64) -> String {
-    let seconds = time / 1_000_000_000;
+    let seconds = time / SECOND;
     let (days, rest) = (seconds / 86_400, seconds % 86_400);
     // The civil calendar from days (H. Hinnant, days_from_civil and back): years begin in March, eras have 400 of them.
     let days = days + 719_468;
@@ -87,7 +89,7 @@ pub fn intervals_json(intervals: &[Interval]) -> Value {
     let one = |interval: &Interval| {
         json!({
             "start": written(interval.start),
-            "seconds": interval.length / 1_000_000_000,
+            "seconds": interval.length / SECOND,
             "spans": Some(interval.spans).filter(|spans| *spans > 0),
             "bytes": interval.bytes,
         })
@@ -101,8 +103,10 @@ pub struct Imported {
     pub submodel: SubModel,
     /// What tells its entries apart.
     pub merge: String,
-    /// When its first operation started, nanoseconds since 1970.
+    /// The begin of the interval in which all of its operations started, nanoseconds since 1970.
     pub start: u64,
+    /// The length of that interval, nanoseconds.
+    pub length: u64,
 }
 
 impl Imported {
@@ -111,35 +115,14 @@ impl Imported {
     /// # Errors
     /// When the store cannot be read or written.
     pub fn add_to(&self, store: &mut Store, now: u64) -> Result<Option<String>, StoreError> {
-        let warnings: Vec<String> = self.longer().into_iter().chain(self.seen_in(store)?).collect();
-        store.add(self.start, now, &self.submodel, &self.merge)?;
-        Ok(Some(warnings.join("\nwarning: ")).filter(|words| !words.is_empty()))
-    }
-
-    /// When the last of its operations started, nanoseconds since 1970.
-    fn last_start(&self) -> u64 {
-        let starts = self.submodel.scenarios.values().filter_map(|total| total.last_start);
-        starts.max().and_then(|last| u64::try_from(last).ok()).unwrap_or(self.start)
-    }
-
-    /// That it goes beyond the interval in which it begins, where it does.
-    fn longer(&self) -> Option<String> {
-        const SECOND: u64 = 1_000_000_000;
-        let length = self.last_start().saturating_sub(self.start);
-        (length >= LEVELS[0].length).then(|| {
-            format!(
-                "its operations started within {} s, and all of them count in the {} s from {} on: a period that begins later has none of them
-  hint: `period export` of shorter periods keeps them apart",
-                length.div_ceil(SECOND),
-                LEVELS[0].length / SECOND,
-                written(self.start)
-            )
-        })
+        let warning = self.seen_in(store)?;
+        store.add_whole((self.start, self.length), now, &self.submodel, &self.merge)?;
+        Ok(warning)
     }
 
     /// That a store has seen some of its operations, where it has.
     fn seen_in(&self, store: &Store) -> Result<Option<String>, StoreError> {
-        let Some((there, _)) = store.period(self.start, self.last_start().saturating_add(1))? else { return Ok(None) };
+        let Some((there, _)) = store.period(self.start, self.start + self.length)? else { return Ok(None) };
         let known: BTreeSet<&Witness> = there.entries().iter().flat_map(|entry| &entry.witnesses).collect();
         let twice = self.submodel.entries().iter().flat_map(|entry| &entry.witnesses).find(|own| known.contains(own));
         Ok(twice.map(|Witness { scenario, run, .. }| {
@@ -160,7 +143,7 @@ pub fn is_reports(text: &str) -> bool {
 /// Reads a saved sub-model that is to be added to a store.
 ///
 /// # Errors
-/// When it is none, when something else tells its entries apart than the server's, or nothing in it has a time.
+/// When it is none, when something else tells its entries apart than the server's, nothing in it has a time, or it is of too long a time.
 pub fn imported(name: &str, text: &str) -> Result<Imported, String> {
     let (submodel, merge) = saved::parse(&name.into(), text)
         .map_err(|found| found.0.first().map_or_else(String::new, |finding| finding.message.clone()))?;
@@ -168,9 +151,22 @@ pub fn imported(name: &str, text: &str) -> Result<Imported, String> {
     if merge != own {
         return Err(format!("its entries were made with `--merge {merge}`, those of the store with `--merge {own}`"));
     }
-    let starts = submodel.scenarios.values().filter_map(|scenario| scenario.first_start);
-    let start = starts.min().and_then(|start| u64::try_from(start).ok()).ok_or("nothing in it has a time")?;
-    Ok(Imported { submodel, merge, start: start - start % LEVELS[0].length })
+    let time = |start: Option<i64>| start.and_then(|start| u64::try_from(start).ok()).ok_or("nothing in it has a time");
+    let scenarios = submodel.scenarios.values();
+    let first = time(scenarios.clone().filter_map(|scenario| scenario.first_start).min())?;
+    let last = time(scenarios.filter_map(|scenario| scenario.last_start.or(scenario.first_start)).max())?;
+    let shortest = LEVELS[0].length;
+    let start = first - first % shortest;
+    let length = (last.max(first) - start + 1).div_ceil(shortest) * shortest;
+    if length > LONGEST {
+        let hours = length / (3600 * SECOND);
+        return Err(format!(
+            "its operations started within {hours} hours, and an interval of a store is {} hours long at most
+  hint: import an export of each day",
+            LONGEST / (3600 * SECOND)
+        ));
+    }
+    Ok(Imported { submodel, merge, start, length })
 }
 
 #[cfg(test)]

@@ -19,8 +19,7 @@ pub struct Recorded {
     pub utilisation: String,
     /// That rates are lower bounds, where it is not known how traces were sampled.
     pub unknown: Option<String>,
-    /// What is missing, each as a warning with its code: metrics without room, or of some services of a processor only, and work that nobody is known
-    /// to have called.
+    /// What is missing, each as a warning with its code: metrics without room, and work that nobody is known to have called.
     #[serde(default)]
     pub missing: Vec<String>,
 }
@@ -34,13 +33,13 @@ impl Recorded {
         let Some((mut submodel, merge)) = store.period(period.from, period.to)? else { return Ok(None) };
         let unasked = late::leave_out_unasked(&mut submodel);
         let metered = store.metered(period.from, period.to)?;
-        let (utilisation, unused) = metered.apply(&mut submodel);
+        let utilisation = metered.apply(&mut submodel);
         let unknown = unknown_sampling(&submodel);
         Ok(Some(Self {
             submodel: saved::write(&submodel, &merge),
             utilisation: exposed(&utilisation),
             unknown,
-            missing: metered.missing().into_iter().chain(unused).chain(unasked).map(|own| told(&own)).collect(),
+            missing: metered.missing().into_iter().chain(unasked).map(|own| told(&own)).collect(),
         }))
     }
 }
@@ -60,10 +59,16 @@ fn exposed(series: &[Series]) -> String {
             Unit::Seconds | Unit::Cores => format!("{plain}_cpu_seconds_total"),
             Unit::Share => format!("process_cpu_utilization_{plain}_of_all"),
         };
-        let processor = own.resources[0].replace('\\', "\\\\").replace('"', "\\\"").replace('\n', " ");
+        let label = |name: &str, value: &str| {
+            let value = value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', " ");
+            format!("{name}=\"{value}\",")
+        };
+        // The processor, and the service whose process it is of.
+        let of: String =
+            ["processor", "service_name"].iter().zip(&own.resources).map(|(name, own)| label(name, own)).collect();
         for (time, value) in &own.samples {
             let milliseconds = (time * 1e3).round();
-            text.push_str(&format!("{name}{{processor=\"{processor}\",series=\"{number}\"}} {value} {milliseconds}\n"));
+            text.push_str(&format!("{name}{{{of}series=\"{number}\"}} {value} {milliseconds}\n"));
         }
     }
     text

@@ -34,7 +34,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::diagnostic::Place;
 use crate::lqn::{Dispatching, Multiplicity, Scheduling};
-use crate::model::utilisation::{Busy, Cores};
+use crate::model::utilisation::{Cores, Measured};
 
 /// A configuration, all of whose parts may be left out.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -64,9 +64,7 @@ pub struct Configuration {
     /// `group`: patterns of names of operations that are one, as `--group` takes them.
     pub group: Vec<String>,
     /// How busy processors were measured to be while traces were recorded. It stands in no file of configuration.
-    pub measured: BTreeMap<String, Busy>,
-    /// How many servers tasks that share a processor kept busy, where each of them was measured.
-    pub measured_tasks: BTreeMap<String, f64>,
+    pub measured: Measured,
     /// How many cores processors have by metrics, those of all copies together, and which metric says so. It stands in no file of configuration.
     pub cores: Cores,
 }

@@ -1,6 +1,5 @@
 //! What a question is about, and the model that it becomes with some parameters changed.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::diagnostic::{Diagnostic, Diagnostics, Place, similar};
@@ -9,7 +8,7 @@ use crate::lqn::Multiplicity;
 use crate::lqn::submodel::SubModel;
 use crate::model::parameter::configuration::{self, Settings};
 use crate::model::parameter::{Axis, Bounds, Kind, Path, Value, elements};
-use crate::model::utilisation::{Busy, Cores};
+use crate::model::utilisation::{Cores, Measured};
 use crate::model::{Configuration, Origins, Traced, codes, complete_as_traced};
 
 /// A parameter with a value.
@@ -59,10 +58,10 @@ impl Subject {
     /// # Errors
     /// When the configuration cannot be read, or the traces show nothing.
     pub fn of_traces(sub: SubModel, file: &Arc<str>, text: &str, sequential: bool) -> Result<Self, Diagnostics> {
-        Self::of_measured_traces(sub, file, text, sequential, BTreeMap::new(), Cores::new())
+        Self::of_measured_traces(sub, file, text, sequential, Measured::default(), Cores::new())
     }
 
-    /// The same, where some processors were measured to be so busy, and to have so many cores.
+    /// The same, where processors and tasks were measured to be so busy, and processors to have so many cores.
     ///
     /// # Errors
     /// As [`Subject::of_traces`].
@@ -71,12 +70,12 @@ impl Subject {
         file: &Arc<str>,
         text: &str,
         sequential: bool,
-        busy: BTreeMap<String, Busy>,
+        measured: Measured,
         cores: Cores,
     ) -> Result<Self, Diagnostics> {
         let settings = Settings::parse(file, text)?;
         let mut source = Source::Traces { sub: Box::new(sub), settings, sequential, traced: Box::default(), cores };
-        source.look(busy)?;
+        source.look(measured)?;
         let base = source.model(&[])?;
         if let (Source::Traces { settings, .. }, Some(origins)) = (&mut source, &base.origins) {
             settings.keep_loads(origins);
@@ -234,9 +233,9 @@ impl Subject {
 
 impl Source {
     /// Looks at what traces tell of the system as it is configured, before anything is changed.
-    fn look(&mut self, busy: BTreeMap<String, Busy>) -> Result<(), Diagnostics> {
+    fn look(&mut self, measured: Measured) -> Result<(), Diagnostics> {
         if let Self::Traces { sub, settings, traced, cores, .. } = self {
-            let configuration = Configuration { measured: busy, cores: cores.clone(), ..settings.configuration()? };
+            let configuration = Configuration { measured, cores: cores.clone(), ..settings.configuration()? };
             **traced = crate::model::traced(sub, &configuration);
         }
         Ok(())

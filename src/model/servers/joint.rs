@@ -137,7 +137,7 @@ impl Joint {
             for ((observed, hosts), (parts, (_, configuration))) in of_load.iter().zip(parts.iter().zip(loads)) {
                 let view = observed.as_ref().zip(hosts.get(name)).map(|(observed, entries)| {
                     let totals: Vec<&EntryTotal> = entries.iter().map(|index| parts.sub.entry(*index)).collect();
-                    let busy = configuration.measured.get(name).copied();
+                    let busy = configuration.measured.processors.get(name).copied();
                     let occupancy = Occupancy::of(&totals, &copies(parts, configuration, name, entries));
                     let observed = observed.at(parts, entries);
                     View { observed, entries, parts, occupancy, busy }

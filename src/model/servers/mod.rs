@@ -12,6 +12,7 @@ mod joint;
 mod lasting;
 mod observed;
 mod occupancy;
+mod of_tasks;
 mod sampled;
 mod waits;
 
@@ -28,6 +29,7 @@ use crate::model::pools::{self, Pool};
 use crate::model::servers::lasting::Lasting;
 use crate::model::servers::observed::Observed;
 use crate::model::servers::occupancy::{Imputed, Occupancy};
+use crate::model::servers::of_tasks::{OfTasks, TaskBusy};
 use crate::model::servers::sampled::{Share, offered, waiting};
 use crate::model::utilisation::Busy;
 use crate::model::variability::rounded;
@@ -84,6 +86,8 @@ pub use waits::is_recorded;
 pub struct Traced {
     /// By name of the processor.
     hosts: BTreeMap<String, Host>,
+    /// By name of the processor, what was measured of some of its tasks.
+    tasks: BTreeMap<String, Vec<TaskBusy>>,
     /// By number of the entry in the sub-model.
     own: BTreeMap<EntryIndex, OwnTime>,
     /// The threads of tasks that calls wait for, by task.
@@ -166,7 +170,7 @@ impl Traced {
             let observed = observed.at(parts, &entries);
             let probability = observed.probability;
             let seen: f64 = entries.iter().map(|index| observed.present(parts, *index)).sum();
-            let busy = configuration.measured.get(&name).copied();
+            let busy = configuration.measured.processors.get(&name).copied();
             let discipline = Discipline::given(scheduling_given(configuration, &name));
             let is_recorded = works(parts, &entries);
             let early = early(parts, &entries, lost);
@@ -182,17 +186,19 @@ impl Traced {
                 Some(busy) => Load::measured(&fit, stations, there, probability < 1.0, busy),
                 None => Load::of(&fit, stations, there, probability < 1.0),
             };
-            if busy.is_none() {
-                let (least, most) = load.range(&fit, stations, probability < 1.0 || occupancy.is_sparse());
-                let range = (if may_wait(fit.range) { 0.0 } else { least }, most);
-                traced.work.extend(entries.iter().map(|index| (*index, range)));
-            }
             // What was measured is shared out by how long invocations were there, as equal sharing has it.
             let is_shared = busy.is_some() && fit.discipline == Discipline::Sharing;
             let imputed = |place: usize| if is_shared { fit.imputed.all } else { fit.imputed.processor[place] };
-            let told = told_by_task(parts, configuration, (&entries, imputed), &observed);
+            let of_tasks = OfTasks::of(parts, configuration, (&entries, imputed), (&observed, &load));
+            let told = |index: &EntryIndex| of_tasks.factor(parts.sub.entry(*index).task);
+            if busy.is_none() {
+                let (least, most) = load.range(&fit, stations, probability < 1.0 || occupancy.is_sparse());
+                let range = (if may_wait(fit.range) { 0.0 } else { least }, most);
+                traced.work.extend(entries.iter().filter(|index| told(index).is_none()).map(|index| (*index, range)));
+            }
+            let load = load.as_busy(of_tasks.busy, stations, &fit);
             for (place, &index) in entries.iter().enumerate() {
-                let part = imputed(place) * told.get(&parts.sub.entry(index).task).copied().unwrap_or(1.0);
+                let part = imputed(place) * told(&index).unwrap_or(1.0);
                 // Of those that were not traced nobody knows how they made others wait.
                 let spread = if probability < 1.0 { 1.0 } else { fit.imputed.spread[place] };
                 traced.own.insert(index, OwnTime { spread, ..load.own_time(part, fit.discipline) });
@@ -209,6 +215,9 @@ impl Traced {
                 measured: busy.map(|busy| busy.cores(f64::from(servers))),
                 alone: load.imputed,
             };
+            if !of_tasks.some.is_empty() {
+                traced.tasks.insert(name.clone(), of_tasks.some);
+            }
             traced.hosts.insert(name, host);
         }
         traced
@@ -242,7 +251,7 @@ impl Traced {
             let known = Known {
                 servers: given(configuration, name),
                 discipline: Discipline::given(scheduling_given(configuration, name)),
-                busy: configuration.measured.get(name).copied(),
+                busy: configuration.measured.processors.get(name).copied(),
                 is_recorded: works(parts, entries),
                 early: early(parts, entries, lost),
                 arrivals: None,
@@ -322,22 +331,36 @@ impl Traced {
         self.hosts.iter()
     }
 
-    /// Says of which processors utilisation was measured, and how far spans explain it.
+    /// Says of which processors and tasks utilisation was measured, and how far spans explain it.
     pub fn measured_note(&self) -> Option<Diagnostic> {
         let measured: Vec<(&String, &Host, f64)> =
             self.hosts.iter().filter_map(|(name, host)| Some((name, host, host.measured?))).collect();
-        if measured.is_empty() {
+        let of_host = |(name, host, busy): &(&String, &Host, f64)| {
+            format!("`{name}`: {}", explained(*busy, host.alone, host.utilization * f64::from(host.servers)))
+        };
+        let tasks = || self.tasks.iter().flat_map(|(name, tasks)| tasks.iter().map(move |task| (name, task)));
+        let of_task = |(name, own): (&String, &TaskBusy)| {
+            format!("`{}` on `{name}`: {}", own.task, explained(own.measured, own.alone, own.used))
+        };
+        let counted = |count: usize, what: &str, many: &str| match count {
+            0 => None,
+            1 => Some(format!("one {what}")),
+            _ => Some(format!("{count} {many}")),
+        };
+        let processors = counted(measured.len(), "processor", "processors").map(|words| format!("on {words}"));
+        let services = counted(tasks().count(), "service", "services").map(|words| format!("of {words}"));
+        let whose: Vec<String> = processors.into_iter().chain(services).collect();
+        if whose.is_empty() {
             return None;
         }
-        let processors =
-            if measured.len() == 1 { "one processor".to_owned() } else { format!("{} processors", measured.len()) };
-        let message = format!("demands on {processors} follow from measured utilisation");
+        let message = format!("demands {} follow from measured utilisation", whose.join(" and "));
+        let told: Vec<String> = measured.iter().map(of_host).chain(tasks().map(of_task)).collect();
         let mut finding = Diagnostic::new(Severity::Note, codes::UTILISATION_USED, Place::Nowhere, message);
-        for (name, host, busy) in measured.iter().take(SHOWN) {
-            finding = finding.with_note(format!("`{name}`: {}", explained(host, *busy)));
+        for own in told.iter().take(SHOWN) {
+            finding = finding.with_note(own);
         }
-        if measured.len() > SHOWN {
-            finding = finding.with_note(format!("and {} more", measured.len() - SHOWN));
+        if told.len() > SHOWN {
+            finding = finding.with_note(format!("and {} more", told.len() - SHOWN));
         }
         Some(finding)
     }
@@ -365,11 +388,10 @@ impl Traced {
 /// How many processors are named.
 const SHOWN: usize = 12;
 
-/// How much of what was measured the spans explain.
-fn explained(host: &Host, measured: f64) -> String {
+/// How much of the servers that were measured to be busy the spans explain: so many were by their times alone, and so many are demand.
+fn explained(measured: f64, alone: f64, used: f64) -> String {
     let short = |value: f64| load::short((value * 1000.0).round() / 1000.0);
-    let used = host.utilization * f64::from(host.servers);
-    let text = format!("{} servers busy, {} by the times of spans alone", short(measured), short(host.alone));
+    let text = format!("{} servers busy, {} by the times of spans alone", short(measured), short(alone));
     if used < measured * 0.999 {
         format!("{text}; {} are of load that was not traced, and no demand of what was", short(measured - used))
     } else {
@@ -495,29 +517,6 @@ fn scheduling_given(configuration: &Configuration, processor: &str) -> Option<Sc
     settings.and_then(|settings| settings.scheduling).or(configuration.defaults.scheduling)
 }
 
-/// By task, how many times as much processor time it was measured to use as the stays of its invocations and all measured time together make of it. `imputed` gives the
-/// part of its stays for which the entry at a place is taken to use the processor: services of one processor do not all use it for the same part.
-fn told_by_task(
-    parts: &Parts<'_>,
-    configuration: &Configuration,
-    (entries, imputed): (&[EntryIndex], impl Fn(usize) -> f64),
-    observed: &Observed,
-) -> BTreeMap<Name, f64> {
-    let mut used: BTreeMap<Name, f64> = BTreeMap::new();
-    for (place, index) in entries.iter().enumerate() {
-        *used.entry(parts.sub.entry(*index).task).or_default() += imputed(place) * observed.present(parts, *index);
-    }
-    let measured: Option<BTreeMap<Name, f64>> = used
-        .keys()
-        .map(|task| Some((*task, *configuration.measured_tasks.get(parts.sub.names.text(*task))?)))
-        .collect();
-    let Some(measured) = measured else { return BTreeMap::new() };
-    let (all, of_all): (f64, f64) = (measured.values().sum(), used.values().sum());
-    let least = f64::MIN_POSITIVE;
-    let factor = |(task, own): (Name, f64)| (task, own / all.max(least) * of_all / used[&task].max(least));
-    measured.into_iter().map(factor).collect()
-}
-
 /// How a host was loaded.
 struct Load {
     /// How many invocations were at work on average, those that were not traced included.
@@ -568,6 +567,11 @@ impl Load {
         let each = busy / stations;
         let waiting = waiting(f64::from(fit.servers), each) * fit.imputed.regular(fit.discipline);
         Self { there, busy, scale, queueing: waiting / each.max(f64::MIN_POSITIVE), imputed }
+    }
+
+    /// The same scale, where so many servers were busy in the end.
+    fn as_busy(&self, busy: f64, stations: f64, fit: &Fit) -> Self {
+        Self { scale: self.scale, ..Self::busy(stations, self.there, busy, self.imputed, fit) }
     }
 
     fn own_time(&self, imputed: f64, discipline: Discipline) -> OwnTime {

@@ -34,7 +34,7 @@ pub use location::Location;
 pub use observations::Which;
 use postgres::Postgres;
 pub use postgres::address::Address;
-pub use rows::{Interval, LEVELS, Level};
+pub use rows::{Interval, LEVELS, LONGEST, Level};
 use rusqlite::ErrorCode;
 use sqlite::Sqlite;
 
@@ -262,7 +262,7 @@ impl Store {
         self.database.transaction(|database| {
             for (start, submodel, spans) in checkpoint.submodels {
                 let content = thin::packed(submodel, checkpoint.merge);
-                rows::insert(database, LEVELS[0], *start, clock, *spans, &content)?;
+                rows::insert(database, (*start, LEVELS[0].length), clock, *spans, &content)?;
             }
             if let Some((number, digests)) = &checkpoint.recent {
                 let row: [Value<'_>; 2] = [(*number).into(), digests.as_slice().into()];
@@ -338,8 +338,8 @@ impl Store {
     /// When the store cannot be read, or what it holds cannot.
     pub fn exemplars(&self, from: u64, to: u64) -> Result<Option<Vec<u8>>, StoreError> {
         let Some((submodel, _)) = self.period(from, to)? else { return Ok(None) };
-        // An interval is as long as the longest at most, and may begin before the period.
-        let first = from.saturating_sub(LEVELS[LEVELS.len() - 1].length);
+        // An interval may begin before the period.
+        let first = from.saturating_sub(LONGEST);
         exemplars::read(&*self.database, rows::bounds(first, to), &submodel).map(Some)
     }
 
@@ -378,8 +378,22 @@ impl Store {
     /// # Errors
     /// When it cannot be written.
     pub fn add(&mut self, start: u64, now: u64, submodel: &SubModel, merge: &str) -> Result<(), StoreError> {
+        self.add_whole((start, LEVELS[0].length), now, submodel, merge)
+    }
+
+    /// Adds one to an interval of that begin and length, which is [`LONGEST`] at most.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn add_whole(
+        &mut self,
+        (start, length): (u64, u64),
+        now: u64,
+        submodel: &SubModel,
+        merge: &str,
+    ) -> Result<(), StoreError> {
         let content = thin::packed(submodel, merge);
-        self.database.transaction(|database| rows::insert(database, LEVELS[0], start, now, 0, &content))
+        self.database.transaction(|database| rows::insert(database, (start, length), now, 0, &content))
     }
 
     /// Merges intervals that are old enough to longer ones, and removes what is older than it is kept. Does a part of it at a time;

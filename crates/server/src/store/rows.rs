@@ -30,6 +30,9 @@ pub const LEVELS: [Level; 5] = [
     Level { length: 24 * 3600 * SECOND, stays: u64::MAX, kept_stays: 32 },
 ];
 
+/// The longest interval that there may be, nanoseconds: what is imported keeps its own length.
+pub const LONGEST: u64 = 2 * LEVELS[LEVELS.len() - 1].length;
+
 /// How long nothing must have come to an interval before its parts become one.
 const QUIET: u64 = 30 * SECOND;
 
@@ -41,7 +44,7 @@ const AT_ONCE: u32 = 1;
 pub struct Interval {
     /// Its begin, nanoseconds since 1970.
     pub start: u64,
-    /// Its length, nanoseconds.
+    /// Its length, nanoseconds: that of a level, or of what was imported.
     pub length: u64,
     /// How many spans are in it.
     pub spans: u64,
@@ -49,26 +52,29 @@ pub struct Interval {
     pub bytes: u64,
 }
 
-/// Adds a part of an interval.
+/// Adds a part of an interval of that begin and length.
 pub fn insert(
     database: &dyn Database,
-    level: Level,
-    start: u64,
+    (start, length): (u64, u64),
     touched: u64,
     spans: u64,
     content: &[u8],
 ) -> Result<(), StoreError> {
     database.run(
         "INSERT INTO intervals (length, start, touched, spans, content) VALUES (?1, ?2, ?3, ?4, ?5)",
-        &[level.length.into(), start.into(), touched.into(), spans.into(), content.into()],
+        &[length.into(), start.into(), touched.into(), spans.into(), content.into()],
     )?;
     Ok(())
 }
 
-/// Which rows reach into a period. No interval is longer than the longest.
+/// Which rows reach into a period.
 fn within() -> String {
-    let longest = LEVELS[LEVELS.len() - 1].length;
-    format!("start < ?2 AND start > ?1 - {longest} AND start + length > ?1")
+    format!("start < ?2 AND start > ?1 - {LONGEST} AND start + length > ?1")
+}
+
+/// Those longer than the level before, and as long as this one at most, are of a level: what was imported is of the shortest that is as long.
+fn longer_than(level: Level) -> u64 {
+    LEVELS.iter().rev().find(|own| own.length < level.length).map_or(0, |own| own.length)
 }
 
 pub fn bounds(from: u64, to: u64) -> (i64, i64) {
@@ -187,8 +193,9 @@ fn roll_up_one(database: &dyn Database, from: Level, to: Level, now: u64) -> Res
     let before = bounds(now.saturating_sub(from.stays), 0).0;
     // What came a short while ago stays as it is, however old it says that it is.
     let oldest = database.first(
-        "SELECT start FROM intervals WHERE length = ?1 AND start + length < ?2 AND touched < ?2 ORDER BY start LIMIT 1",
-        &[from.length.into(), before.into()],
+        "SELECT start FROM intervals WHERE length > ?1 AND length <= ?2 AND start + length < ?3 AND touched < ?3
+         ORDER BY start LIMIT 1",
+        &[longer_than(from).into(), from.length.into(), before.into()],
         |row| row.number(0),
     )?;
     let Some(oldest) = oldest else { return Ok(false) };
@@ -208,15 +215,15 @@ fn gather_one(database: &dyn Database, now: u64) -> Result<bool, StoreError> {
     start.map_or(Ok(false), |start| join(database, level, level, start.cast_unsigned()))
 }
 
-/// Makes one interval of those of a level, or two, that lie in it.
+/// Makes one interval of those of a level, or two, that begin in it.
 fn join(database: &dyn Database, from: Level, to: Level, start: u64) -> Result<bool, StoreError> {
     let (first, end) = bounds(start, start + to.length);
-    let meant: [Value<'_>; 4] = [first.into(), end.into(), from.length.into(), to.length.into()];
+    let meant: [Value<'_>; 4] = [first.into(), end.into(), longer_than(from).into(), to.length.into()];
     let mut sum: Option<(SubModel, String)> = None;
     let (mut touched, mut spans) = (0_i64, 0_i64);
     database.each(
         "SELECT touched, spans, content FROM intervals
-         WHERE start >= ?1 AND start < ?2 AND (length = ?3 OR length = ?4) ORDER BY start, id",
+         WHERE start >= ?1 AND start < ?2 AND length > ?3 AND length <= ?4 ORDER BY start, id",
         &meant,
         &mut |row| {
             touched = touched.max(row.number(0)?);
@@ -226,11 +233,11 @@ fn join(database: &dyn Database, from: Level, to: Level, start: u64) -> Result<b
     )?;
     let Some((mut submodel, merge)) = sum else { return Ok(false) };
     exemplars::thin(database, (first, end), &submodel)?;
-    database.run("DELETE FROM intervals WHERE start >= ?1 AND start < ?2 AND (length = ?3 OR length = ?4)", &meant)?;
+    database.run("DELETE FROM intervals WHERE start >= ?1 AND start < ?2 AND length > ?3 AND length <= ?4", &meant)?;
     let is_past = to != LEVELS[0];
     let content =
         if is_past { thin::thinned(&mut submodel, &merge, to.kept_stays) } else { thin::packed(&submodel, &merge) };
-    insert(database, to, start, touched.cast_unsigned(), spans.cast_unsigned(), &content)?;
+    insert(database, (start, to.length), touched.cast_unsigned(), spans.cast_unsigned(), &content)?;
     Ok(true)
 }
 

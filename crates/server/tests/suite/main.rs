@@ -1,5 +1,6 @@
 //! Tests of the server, one binary, a module a subject.
 
+mod ageing;
 #[path = "../../../../tests/suite/browser.rs"]
 #[expect(dead_code, reason = "reports are probed by scripts, too")]
 mod browser;

@@ -5,6 +5,7 @@ use std::net::TcpListener;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use dyelog::lqn::{Body, Entry};
 use dyelog_server::answer::Answer;
 use dyelog_server::journal::medium::Memory;
 use dyelog_server::journal::{Journal, Kind, Record};
@@ -244,12 +245,12 @@ fn metrics_tell_rates_and_utilisation_of_a_period() {
     let folder = tempfile::tempdir().unwrap();
     let store = metered_at(&folder.path().join("store.db"));
     let (mut submodel, _) = store.period(0, u64::MAX).unwrap().unwrap();
-    let (utilisation, unused) = store.metered(BEGIN, BEGIN + 60 * SECOND).unwrap().apply(&mut submodel);
+    let utilisation = store.metered(BEGIN, BEGIN + 60 * SECOND).unwrap().apply(&mut submodel);
     assert_eq!(unknown_sampling(&submodel), None);
     let total = submodel.scenarios.values().next().unwrap();
     let weight = total.sampled.thousandths as f64 / 1000.0 / total.operations as f64;
     assert!((weight - 4.0).abs() < 0.05, "{weight}");
-    assert_eq!((utilisation.len(), unused.len()), (1, 0));
+    assert_eq!(utilisation.len(), 1);
     assert_eq!(utilisation[0].resources, ["stock"]);
 }
 
@@ -308,7 +309,7 @@ fn on_host(payload: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn metrics_of_some_services_of_a_processor_are_left_out_and_told() {
+fn metrics_of_some_services_of_a_processor_are_their_demand() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.db");
     let mut store = Store::open(&path).unwrap();
@@ -318,7 +319,7 @@ fn metrics_of_some_services_of_a_processor_are_left_out_and_told() {
     let spans: Vec<_> = (0..200).flat_map(|number| trace(number, BEGIN + number * SECOND / 4, &[3, 4])).collect();
     let mut records = vec![(Kind::Traces, on_host(&request(&spans)))];
     for at in 0..7 {
-        let data = counter(CUMULATIVE, &[(0, 10 * at * SECOND, 0.25 * at as f64)]);
+        let data = counter(CUMULATIVE, &[(0, 10 * at * SECOND, 0.05 * at as f64)]);
         let metric = metrics("stock", "process.cpu.time", data);
         // The resource is the first field of both messages.
         let mut read = ExportMetricsServiceRequest::decode(&*metric).unwrap();
@@ -338,16 +339,26 @@ fn metrics_of_some_services_of_a_processor_are_left_out_and_told() {
     worker.checkpoint(&mut store).unwrap();
     let (submodel, merge) = store.period(0, u64::MAX).unwrap().unwrap();
     let answer = Answer::of(submodel, &merge, &store.metered(BEGIN, BEGIN + 60 * SECOND).unwrap()).unwrap();
-    let words = "`process.cpu.time` tells of some of the services on processor `host1` only: it is left out";
-    let missing = answer.missing();
-    assert!(missing.len() == 1 && missing[0].starts_with(words) && missing[0].ends_with(" (M062)"), "{missing:?}");
-    assert!(answer.lqn().contains(words) && answer.lqn().contains("[M062]"), "{}", answer.lqn());
+    // Of three services on the machine one was measured: 0.005 of a processor, for four calls a second.
+    let words = "`process.cpu.time` tells of some of the services on processor `host1` only";
+    let lqn = answer.lqn();
+    assert!(lqn.contains(words) && lqn.contains("[M062]") && lqn.contains("`stock` on `host1`: 0.005"), "{lqn}");
+    assert!(answer.missing().is_empty(), "{:?}", answer.missing());
+    let (model, _) = dyelog::lqn::parse_any("it", &lqn).unwrap();
+    let is_stock = |own: &&Entry| &*model.tasks[own.task.index()].name == "stock";
+    let Body::Phases(phases) = &model.entries.iter().find(is_stock).unwrap().body else { panic!("it has phases") };
+    assert!((phases[0].demand / (0.005 / 4.0) - 1.0).abs() < 0.03, "{}", phases[0].demand);
     drop(store);
+    // Commands of dyelog are told whose it is, too.
+    let utilisation = folder.path().join("utilisation");
     let output = std::process::Command::new(env!("CARGO_BIN_EXE_dyelog-server"))
-        .args(["period", "solve", "--to", "now", "--store"])
+        .args(["period", "export", "--to", "now", "--store"])
         .arg(&path)
+        .arg("--utilisation")
+        .arg(&utilisation)
         .output()
         .unwrap();
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert!(told.contains(&format!("warning[M062]: {words}")), "{told}");
+    assert!(output.status.success());
+    let text = std::fs::read_to_string(&utilisation).unwrap();
+    assert!(text.contains("{processor=\"host1\",service_name=\"stock\",series=\"0\"}"), "{text}");
 }

@@ -7,6 +7,18 @@ use dyelog_server::store::{LEVELS, Store, StoreError};
 use crate::home::Home;
 use crate::support::{BEGIN, SECOND, of_file, trace};
 
+/// All of a saved sub-model but stays and visits, of which fewer are kept of what is past.
+pub fn without_stays(text: &str) -> String {
+    let (mut sub, merge) = saved::parse(&"test".into(), text).unwrap();
+    for index in 0..sub.entries().len() {
+        let entry = sub.entry_mut(EntryIndex(index as u32));
+        entry.stays.keep(0);
+        entry.visits.keep(0);
+    }
+    sub.scenarios.values_mut().for_each(|total| total.stays.keep(0));
+    saved::write(&sub, &merge)
+}
+
 #[test]
 fn roll_ups_keep_what_happened() {
     roll_ups_keep_what_happened_in(&Home::file());
@@ -26,17 +38,6 @@ pub fn roll_ups_keep_what_happened_in(home: &Home) {
     let (end, forever) = (begin + 200 * 30 * SECOND, 3650 * LEVELS[4].length);
     let whole = |store: &Store| store.period(begin, end).unwrap().map(|(sub, merge)| saved::write(&sub, &merge));
     assert_eq!(whole(&store), Some(of_file(&all)));
-    // Of stays and visits fewer are kept; all else stays.
-    let without_stays = |text: &str| {
-        let (mut sub, merge) = saved::parse(&"test".into(), text).unwrap();
-        for index in 0..sub.entries().len() {
-            let entry = sub.entry_mut(EntryIndex(index as u32));
-            entry.stays.keep(0);
-            entry.visits.keep(0);
-        }
-        sub.scenarios.values_mut().for_each(|total| total.stays.keep(0));
-        saved::write(&sub, &merge)
-    };
     let expected = without_stays(&of_file(&all));
     let mut before = store.intervals(begin, end).unwrap().len();
     for level in LEVELS.windows(2) {
