@@ -112,6 +112,7 @@ pub fn complete_as_traced(
     findings.extend(traced.note());
     findings.extend(traced.measured_note());
     findings.extend(traced.pools_note(sub));
+    findings.extend(traced.hidden_pools(sub, |task| has_threads(configuration, task)));
     findings.extend(traced.lasting_findings(&parts));
     findings.extend(threads_note(&built, configuration));
     findings.extend(unseen_work(&built));
@@ -150,6 +151,11 @@ fn circle_warning(model: &Model, circle: &[EntryId]) -> Diagnostic {
     Diagnostic::warning(codes::CYCLE, Place::Nowhere, message)
         .with_note("a layered model has no circles of calls, so that solvers refuse it")
         .with_hint("`--merge none` keeps the entries of different places in a scenario apart")
+}
+
+/// Whether a setting says how many threads a task has.
+fn has_threads(configuration: &Configuration, task: &str) -> bool {
+    configuration.defaults.threads.or(configuration.tasks.get(task).and_then(|own| own.threads)).is_some()
 }
 
 /// Says that pools of threads were taken to be without limit, where no setting says so.

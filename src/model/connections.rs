@@ -11,8 +11,8 @@ use rustc_hash::FxHashMap;
 
 use crate::lqn::stays::{Rank, Stay, UNDATED};
 use crate::lqn::submodel::{EntryIndex, EntryTotal, Interaction, Moments, RequestKind, Seconds, SubModel};
-use crate::model::pools::{ENOUGH, LONGER, Pool, RIGHT_AFTER};
-use crate::model::{clocks, load};
+use crate::model::load;
+use crate::model::pools::{BY_CHANCE, ENOUGH, LONGER, Pool, RIGHT_AFTER, by_chance, is_no_chance, step_of};
 use crate::names::Name;
 
 /// Of the calls that take the last connection and may have waited for it, so many begin right when another one ends: (1, 3). With m connections that are busy for the part ρ
@@ -68,7 +68,7 @@ pub fn take_off_waits(sub: &mut SubModel) -> BTreeMap<Name, Pool> {
         let visits = totals().filter_map(|entry| entry.visits.complete_before());
         let before: Option<Rank> =
             visits.chain(callers.iter().filter_map(|caller| sub.entry(*caller).stays.complete_before())).min();
-        let looked = Looked::at(totals(), &stretches(sub, &callers, before), before);
+        let looked = Looked::at(totals(), &Stretches::of(sub, &callers, before), before);
         let Some((pool, lengths)) = looked.pool(of) else { continue };
         let calls: u64 = totals().map(|entry| entry.invocations).sum();
         let taken: f64 = callers.iter().map(|caller| shorten(sub.entry_mut(*caller), *caller, &lengths, before)).sum();
@@ -101,16 +101,26 @@ fn callers(sub: &SubModel, entries: &[EntryIndex]) -> Vec<EntryIndex> {
     sub.canonical_order().into_iter().filter(calls).collect()
 }
 
-/// The callers' stretches of work by their ends.
-fn stretches(sub: &SubModel, callers: &[EntryIndex], before: Option<Rank>) -> FxHashMap<i64, Before> {
-    let mut stretches = FxHashMap::default();
-    for &caller in callers {
-        for stay in sub.entry(caller).stays.kept().into_iter().filter(|stay| is_told(stay, before)) {
-            let own = Before { kind: (caller, stay.part), start: stay.start, length: stay.length };
-            stretches.insert(stay.end(), own);
+/// The callers' stretches of work by their ends, in the order of time. By a coarse clock several end at one time.
+struct Stretches(Vec<(i64, Before)>);
+
+impl Stretches {
+    fn of(sub: &SubModel, callers: &[EntryIndex], before: Option<Rank>) -> Self {
+        let mut stretches = Vec::new();
+        for &caller in callers {
+            for stay in sub.entry(caller).stays.kept().into_iter().filter(|stay| is_told(stay, before)) {
+                let own = Before { kind: (caller, stay.part), start: stay.start, length: stay.length };
+                stretches.push((stay.end(), own));
+            }
         }
+        stretches.sort_unstable_by_key(|(end, own)| (*end, own.start, own.length, own.kind));
+        Self(stretches)
     }
-    stretches
+
+    /// Where those that end at a time or later begin.
+    fn first_at(&self, end: i64) -> usize {
+        self.0.partition_point(|own| own.0 < end)
+    }
 }
 
 fn is_told(stay: &Stay, before: Option<Rank>) -> bool {
@@ -118,11 +128,7 @@ fn is_told(stay: &Stay, before: Option<Rank>) -> bool {
 }
 
 impl Looked {
-    fn at<'e>(
-        entries: impl Iterator<Item = &'e EntryTotal>,
-        stretches: &FxHashMap<i64, Before>,
-        before: Option<Rank>,
-    ) -> Self {
+    fn at<'e>(entries: impl Iterator<Item = &'e EntryTotal>, stretches: &Stretches, before: Option<Rank>) -> Self {
         let mut sites: BTreeMap<u32, Vec<Stay>> = BTreeMap::new();
         for visit in entries.flat_map(|entry| entry.visits.kept()) {
             if visit.part == 1 && visit.length > 0 && is_told(&visit, before) {
@@ -130,18 +136,15 @@ impl Looked {
             }
         }
         let mut looked = Self::default();
-        // Where all clocks are coarse, everything ends when something else begins.
-        if sites.values().flatten().all(|visit| clocks::is_whole(visit.start)) {
-            return looked;
-        }
+        let step = step_of(sites.values());
         for visits in sites.values() {
-            looked.look(visits, stretches);
+            looked.look(visits, stretches, step);
         }
         looked
     }
 
-    /// Looks at the calls of an instance.
-    fn look(&mut self, visits: &[Stay], stretches: &FxHashMap<i64, Before>) {
+    /// Looks at the calls of an instance, by a clock with such steps.
+    fn look(&mut self, visits: &[Stay], stretches: &Stretches, step: f64) {
         /// At one time a call ends before another begins.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
         enum Edge {
@@ -164,12 +167,15 @@ impl Looked {
             }
         }
         let spent: f64 = visits.iter().map(|visit| visit.length as f64).sum();
-        let soon = RIGHT_AFTER * spent / visits.len().max(1) as f64 / most.max(1) as f64;
+        let interval = spent / visits.len().max(1) as f64 / most.max(1) as f64;
+        let soon = step.max(RIGHT_AFTER * interval);
         let (mut last, mut held, mut free) = (0, Vec::new(), Vec::new());
+        let mut next = 0;
         for (time, there, freed) in begun {
             // Times are rounded apart from lengths.
-            let own = [time, time - 1, time + 1].iter().find_map(|end| stretches.get(end));
-            let Some(own) = own.copied() else { continue };
+            next = stretches.first_at(time - 1).max(next);
+            let Some((_, own)) = stretches.0.get(next).copied().filter(|(end, _)| *end <= time + 1) else { continue };
+            next += 1;
             let may_wait = there == most && own.start < freed;
             last += usize::from(may_wait);
             if may_wait && time.abs_diff(freed) as f64 <= soon {
@@ -178,7 +184,12 @@ impl Looked {
                 free.push(own);
             }
         }
-        if held.len() < ENOUGH || held.len() * MOSTLY.1 < last * MOSTLY.0 {
+        let by_chance = by_chance(soon, step, interval);
+        let is_seen = held.len() >= ENOUGH
+            && held.len() * MOSTLY.1 >= last * MOSTLY.0
+            && by_chance <= BY_CHANCE
+            && is_no_chance(held.len(), last, by_chance);
+        if !is_seen {
             self.free.append(&mut free);
             return;
         }

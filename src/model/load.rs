@@ -275,9 +275,9 @@ pub fn told_weight(total: &ScenarioTotal) -> Option<f64> {
     (all_recorded || kept(total).is_some()).then(|| sampled_weight(total))
 }
 
-/// What is known of the sampling behind a rate. Of traces that are no spans nothing is sampled.
+/// What is known of the sampling behind a rate. Of traces that are no spans nothing is sampled, and nothing is a fragment.
 fn sampling_note(total: &ScenarioTotal) -> Option<String> {
-    if total.ids.count == 0 && total.sampled.operations == 0 && total.chosen == 0 {
+    if total.ids.count == 0 && total.sampled.operations == 0 && total.chosen == 0 && total.fragments == 0 {
         return None;
     }
     let weight = sampled_weight(total);

@@ -3,13 +3,16 @@
 //! Where all threads of a task are busy, a call waits on its way there until one of them is free. So a task has k threads if no more than k of its visits were ever
 //! under way together, and calls that came while k were begin right when another visit ends, and later than the others do. Visits of a task with threads enough begin
 //! whenever calls come. What such calls wait for a thread is part of the time that they are on their way: a model in which they queue for threads has it no second time.
+//!
+//! Begins and ends of visits to an instance are of one clock. Its steps leave their order, and put more of them at one time by chance: that is part of the probability that the
+//! evidence comes about by chance. Where it changes with time beside that of the callers, a visit is moved as a whole, so that the next one may seem to begin a little before its end.
 
 use std::collections::BTreeMap;
 
-use crate::diagnostic::quantity::{milliseconds, percent};
+use crate::diagnostic::quantity::{milliseconds, percent, time};
 use crate::diagnostic::{Diagnostic, Place, Severity};
 use crate::lqn::stays::{Rank, Stay};
-use crate::lqn::submodel::{EntryIndex, EntryTotal, Interaction, Moments, RequestKind, Seconds, SubModel};
+use crate::lqn::submodel::{EntryIndex, EntryTotal, Interaction, Moments, RequestKind, Seconds, SubModel, common_step};
 use crate::model::{clocks, codes, load};
 use crate::names::Name;
 
@@ -24,6 +27,22 @@ const MOSTLY: (usize, usize) = (1, 2);
 
 /// Calls that waited took so many times as long on their way as the others.
 pub const LONGER: f64 = 1.5;
+
+/// Where so great a part of calls begin right after another visit by chance, nothing follows from those that do.
+pub const BY_CHANCE: f64 = 0.25;
+
+/// The probability with which so many calls may begin right after another visit by chance.
+const CHANCE: f64 = 1e-3;
+
+/// At most one of so many calls that wait may seem to have found a thread while all were busy: clocks and lost spans misplace some.
+const STRAY: usize = 100;
+
+/// So many numbers of threads are tried, from the most visits that were together down.
+const TRIED: usize = 4;
+
+/// A visit may seem to begin before the end of the one it waits for by one part in so many of the latter's length, as clocks drift and are put right; but by no more than one part
+/// in so many of the mean interval between ends.
+const OVERLAP: (u64, f64) = (1_000, 50.0);
 
 /// How many tasks are named.
 const SHOWN: usize = 12;
@@ -51,11 +70,16 @@ fn find(sub: &SubModel) -> BTreeMap<Name, Pool> {
     if !sub.scenarios.values().all(load::is_nearly_whole) {
         return BTreeMap::new();
     }
+    tasks_of(sub).into_iter().filter_map(|(task, entries)| Some((task, Ways::of(&entries).pool()?))).collect()
+}
+
+/// The entries that are called, by task.
+fn tasks_of(sub: &SubModel) -> BTreeMap<Name, Vec<&EntryTotal>> {
     let mut tasks: BTreeMap<Name, Vec<&EntryTotal>> = BTreeMap::new();
     for entry in sub.entries().iter().filter(|entry| entry.interaction != Interaction::Customer) {
         tasks.entry(entry.task).or_default().push(entry);
     }
-    tasks.into_iter().filter_map(|(task, entries)| Some((task, Ways::of(&entries).pool()?))).collect()
+    tasks
 }
 
 /// Takes what calls waited for threads off their network latency; gives the pools, by task.
@@ -151,12 +175,74 @@ pub fn note(sub: &SubModel, pools: &BTreeMap<Name, Pool>) -> Option<Diagnostic> 
     Some(finding.with_hint(format!("`threads` under `[task.{}]` sets another number", load::toml_key(first))))
 }
 
+/// Says which tasks may have a limited number of threads that coarse clocks hide, and no setting tells.
+pub fn hidden(sub: &SubModel, pools: &BTreeMap<Name, Pool>, is_set: impl Fn(&str) -> bool) -> Vec<Diagnostic> {
+    if !sub.scenarios.values().all(load::is_nearly_whole) {
+        return Vec::new();
+    }
+    let others = tasks_of(sub).into_iter().filter(|(task, _)| !pools.contains_key(task));
+    let others = others.map(|(task, entries)| (sub.names.text(task), entries)).filter(|(task, _)| !is_set(task));
+    let hidden = others.filter_map(|(task, entries)| Some((task, Ways::of(&entries).hidden()?)));
+    let mut hidden: Vec<(&str, Hidden)> = hidden.collect();
+    hidden.sort_by_key(|(task, _)| *task);
+    hidden.truncate(SHOWN);
+    hidden.into_iter().map(|(task, hidden)| hidden.finding(task)).collect()
+}
+
+/// What is seen of a pool of threads by a clock that is too coarse to tell it.
+#[derive(Clone, Copy, Debug)]
+struct Hidden {
+    threads: usize,
+    held: usize,
+    /// How much longer these were on their way than others, seconds.
+    longer: f64,
+    /// The step of the clock and the mean interval between ends, seconds.
+    step: f64,
+    interval: f64,
+    /// How many times today's load such threads would take, where that is known.
+    growth: Option<f64>,
+}
+
+impl Hidden {
+    fn finding(&self, task: &str) -> Diagnostic {
+        let Self { threads, held, longer, step, interval, growth } = *self;
+        let message = format!(
+            "the times of `{task}` are multiples of {}: a pool of threads may be hidden, {threads} or more fit",
+            time(step)
+        );
+        let seen = format!(
+            "no more than {threads} of its visits were under way together, and the {held} calls that came then were {} longer on their way",
+            milliseconds(longer)
+        );
+        let coarse = format!(
+            "one of its visits ends each {}: such a clock does not tell whether calls begin right then",
+            milliseconds(interval)
+        );
+        let finding =
+            Diagnostic::warning(codes::COARSE_TIMES, Place::Nowhere, message).with_note(seen).with_note(coarse);
+        let limit = growth.map(|growth| {
+            format!(
+                "with {threads} threads it would take {} times today's load; the model has no limit there",
+                load::short(growth)
+            )
+        });
+        limit.into_iter().fold(finding, Diagnostic::with_note).with_hint(format!(
+            "give its `threads` under `[task.{}]`, or set the tracer to microseconds",
+            load::toml_key(task)
+        ))
+    }
+}
+
 /// How calls came to a task.
 #[derive(Default)]
 struct Ways {
     calls: Vec<Way>,
-    /// The most visits that were under way at one instance.
-    most: usize,
+    /// How many visits began as the how-manieth that was under way at their instance.
+    together: Vec<usize>,
+    /// For how long visits came to an instance, all instances together, nanoseconds; `None` where some were left out.
+    recorded: Option<f64>,
+    /// The step of the clock, nanoseconds; 0 where it is finer than a millisecond.
+    step: f64,
     /// How many visits there were, and how long all of them took, nanoseconds.
     visits: usize,
     spent: f64,
@@ -183,14 +269,13 @@ impl Ways {
         for stay in entries.iter().flat_map(|entry| entry.visits.kept()).filter(is_complete) {
             sites.entry(stay.site).or_default().push(stay);
         }
-        let mut ways = Self::default();
+        let mut ways = Self { recorded: before.is_none().then_some(0.0), ..Self::default() };
         for entry in entries {
             ways.all.merge(&entry.way);
         }
-        if sites.values().flatten().any(|stay| !clocks::is_whole(stay.start)) {
-            for pieces in sites.values() {
-                ways.look(pieces);
-            }
+        ways.step = step_of(sites.values());
+        for pieces in sites.values() {
+            ways.look(pieces);
         }
         ways
     }
@@ -205,17 +290,27 @@ impl Ways {
             Begins,
             Leaves,
         }
+        let overlap = most_overlap(pieces);
         let both = |(number, piece): (usize, &Stay)| match piece.part {
-            0 => [(piece.start, Edge::Leaves, number), (piece.end(), Edge::Arrives, number)],
-            _ => [(piece.start, Edge::Begins, number), (piece.end(), Edge::Ends, number)],
+            0 if piece.length == 0 => [Some((piece.start, Edge::Arrives, number)), None],
+            0 => [Some((piece.start, Edge::Leaves, number)), Some((piece.end(), Edge::Arrives, number))],
+            _ => {
+                let end = piece.end() - overlap.min(piece.length / OVERLAP.0).cast_signed();
+                [Some((piece.start, Edge::Begins, number)), Some((end, Edge::Ends, number))]
+            }
         };
-        // One that takes no time waits for nothing, and ends before it begins in that order.
-        let takes_time = |(_, piece): &(usize, &Stay)| piece.length > 0;
-        let mut edges: Vec<(i64, Edge, usize)> = pieces.iter().enumerate().filter(takes_time).flat_map(both).collect();
+        // What takes no time waits for nothing, and ends before it begins in that order. By a coarse clock a way may be shorter than a step.
+        let is_seen = |(_, piece): &(usize, &Stay)| piece.length > 0 || piece.part == 0 && self.step > 0.0;
+        let mut edges: Vec<(i64, Edge, usize)> =
+            pieces.iter().enumerate().filter(is_seen).flat_map(both).flatten().collect();
         edges.sort_unstable();
+        if let (Some(recorded), Some(first), Some(last)) = (&mut self.recorded, edges.first(), edges.last()) {
+            *recorded += last.0.abs_diff(first.0) as f64;
+        }
         let mut met = vec![0; pieces.len()];
         let (mut there, mut on_the_way, mut ended) = (0_usize, 0_usize, None);
         for (time, edge, number) in edges {
+            let length = pieces[number].length as f64;
             match edge {
                 Edge::Leaves => {
                     met[number] = there + on_the_way;
@@ -223,41 +318,161 @@ impl Ways {
                 }
                 Edge::Begins => {
                     there += 1;
-                    self.most = self.most.max(there);
+                    self.together.resize(self.together.len().max(there + 1), 0);
+                    self.together[there] += 1;
                     self.visits += 1;
-                    self.spent += pieces[number].length as f64;
+                    self.spent += length;
                 }
                 Edge::Ends => {
                     there = there.saturating_sub(1);
-                    ended = Some(time);
+                    ended = Some(pieces[number].end());
                 }
                 Edge::Arrives => {
-                    on_the_way = on_the_way.saturating_sub(1);
+                    if pieces[number].length == 0 {
+                        met[number] = there + on_the_way;
+                    } else {
+                        on_the_way = on_the_way.saturating_sub(1);
+                    }
                     let after = ended.map_or(f64::INFINITY, |ended: i64| time.abs_diff(ended) as f64);
-                    self.calls.push(Way { length: pieces[number].length as f64, met: met[number], after });
+                    self.calls.push(Way { length, met: met[number], after });
                 }
             }
         }
     }
 
+    /// The most visits that were together.
+    fn most(&self) -> usize {
+        self.together.len().saturating_sub(1)
+    }
+
     fn pool(&self) -> Option<Pool> {
-        let threads = u32::try_from(self.most).ok().filter(|threads| *threads > 0)?;
-        let (held, free): (Vec<Way>, Vec<Way>) = self.calls.iter().partition(|way| way.met >= self.most);
-        if held.len() < ENOUGH {
+        let most = self.most();
+        (most.saturating_sub(TRIED) + 1..=most).rev().find_map(|threads| {
+            let seen = self.seen(threads)?;
+            let strays: usize = self.together[threads + 1..].iter().sum();
+            let wait = (self.all.mean()? - seen.base * 1e-9).max(0.0);
+            let Seen { held: waited, right_after, .. } = seen;
+            let pool = Pool { threads: u32::try_from(threads).ok()?, copies: 1, of: None, wait, waited, right_after };
+            (strays * STRAY <= right_after && seen.by_chance <= BY_CHANCE && seen.is_no_chance()).then_some(pool)
+        })
+    }
+
+    /// What a coarse clock shows of a pool that it does not tell.
+    fn hidden(&self) -> Option<Hidden> {
+        let threads = self.most();
+        let seen = self.seen(threads).filter(|seen| self.step > 0.0 && seen.by_chance > BY_CHANCE)?;
+        let all = self.recorded.filter(|recorded| *recorded > 0.0 && self.spent > 0.0);
+        Some(Hidden {
+            threads,
+            held: seen.held,
+            longer: (seen.mean - seen.base) * 1e-9,
+            step: self.step * 1e-9,
+            interval: seen.interval * 1e-9,
+            growth: all.map(|recorded| recorded * threads as f64 / self.spent),
+        })
+    }
+
+    /// What calls show that came while so many visits were under way: most of them begin when another one ends, and later than others do.
+    fn seen(&self, threads: usize) -> Option<Seen> {
+        let (held, free): (Vec<Way>, Vec<Way>) = self.calls.iter().partition(|way| way.met >= threads);
+        if held.len() < ENOUGH || threads == 0 {
             return None;
         }
-        let interval = self.spent / self.visits as f64 / f64::from(threads);
-        let right_after = held.iter().filter(|way| way.after <= RIGHT_AFTER * interval).count();
+        let interval = self.spent / self.visits as f64 / threads as f64;
+        let soon = self.step.max(RIGHT_AFTER * interval);
+        let right_after = held.iter().filter(|way| way.after <= soon).count();
         let mean = |ways: &[Way]| ways.iter().map(|way| way.length).sum::<f64>() / ways.len() as f64;
         // Calls that overtake others on their way make these wait, too, but for those that left while few were there.
-        let first: Vec<Way> = free.iter().copied().filter(|way| 2 * way.met < self.most).collect();
+        let first: Vec<Way> = free.iter().copied().filter(|way| 2 * way.met < threads).collect();
         let base = match (first.len() < ENOUGH, free.len() < ENOUGH) {
             (false, _) => mean(&first),
             (true, false) => mean(&free),
             (true, true) => held.iter().map(|way| way.length).fold(f64::INFINITY, f64::min),
         };
-        let is_pool = right_after * MOSTLY.1 >= held.len() * MOSTLY.0 && mean(&held) > LONGER * base;
-        let wait = (self.all.mean()? - base * 1e-9).max(0.0);
-        is_pool.then_some(Pool { threads, copies: 1, of: None, wait, waited: held.len(), right_after })
+        let by_chance = by_chance(soon, self.step, interval);
+        let seen = Seen { held: held.len(), right_after, mean: mean(&held), base, interval, by_chance };
+        let is_longer = seen.mean > LONGER * base && seen.mean > base + self.step;
+        (right_after * MOSTLY.1 >= held.len() * MOSTLY.0 && is_longer).then_some(seen)
+    }
+}
+
+/// What calls show that came while all threads were busy.
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    held: usize,
+    right_after: usize,
+    /// How long they were on their way on average, and others that did not wait, nanoseconds.
+    mean: f64,
+    base: f64,
+    /// The mean interval between ends of visits, nanoseconds.
+    interval: f64,
+    /// The part that begins right after another visit by chance.
+    by_chance: f64,
+}
+
+impl Seen {
+    fn is_no_chance(&self) -> bool {
+        is_no_chance(self.right_after, self.held, self.by_chance)
+    }
+}
+
+/// The part of calls that begin so soon after an end by chance, by a clock with such steps, where ends have such a mean interval. Times that a clock cuts off are up to a step apart by
+/// more than they seem.
+pub fn by_chance(soon: f64, step: f64, interval: f64) -> f64 {
+    ((soon + step / 2.0) / interval + 1.0 / OVERLAP.1).min(1.0)
+}
+
+/// Whether so many of all do not come about by chance, where each does with such a probability: Chernoff's bound of the binomial distribution.
+pub fn is_no_chance(some: usize, all: usize, by_chance: f64) -> bool {
+    let part = some as f64 / all.max(1) as f64;
+    let term = |part: f64, by_chance: f64| if part > 0.0 { part * (part / by_chance).ln() } else { 0.0 };
+    part > by_chance && all as f64 * (term(part, by_chance) + term(1.0 - part, 1.0 - by_chance)) >= -CHANCE.ln()
+}
+
+/// The step of the clocks of instances, nanoseconds; 0 where it is finer than a millisecond. Clocks may be put right by an offset.
+pub fn step_of<'s>(sites: impl Iterator<Item = &'s Vec<Stay>>) -> f64 {
+    let visits = |pieces: &'s Vec<Stay>| {
+        let begins = pieces.iter().filter(|piece| piece.part != 0).map(|piece| piece.start);
+        let first = begins.clone().next().unwrap_or_default();
+        begins.map(move |start| start.abs_diff(first))
+    };
+    let grain = sites.flat_map(visits).fold(0, common_step);
+    clocks::step_of(grain).map_or(0.0, |step| step as f64)
+}
+
+/// By how much a visit may seem to begin before the end of another one that it waits for, nanoseconds.
+fn most_overlap(pieces: &[Stay]) -> u64 {
+    let visits = || pieces.iter().filter(|piece| piece.part != 0 && piece.length > 0);
+    let mut edges: Vec<(i64, bool)> = visits().flat_map(|visit| [(visit.start, true), (visit.end(), false)]).collect();
+    edges.sort_unstable();
+    let (mut there, mut most) = (0_usize, 1_usize);
+    for (_, begins) in edges {
+        there = if begins { there + 1 } else { there.saturating_sub(1) };
+        most = most.max(there);
+    }
+    let spent: f64 = visits().map(|visit| visit.length as f64).sum();
+    (spent / visits().count().max(1) as f64 / most as f64 / OVERLAP.1) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{by_chance, is_no_chance};
+
+    #[test]
+    fn what_comes_about_by_chance_is_no_evidence() {
+        // Of ten that begin right after another visit with a probability of 0.1, five do once in 600 times.
+        assert!(!is_no_chance(5, 10, 0.1));
+        assert!(is_no_chance(7, 10, 0.1));
+        assert!(is_no_chance(10, 10, 0.25));
+        assert!(!is_no_chance(100, 1000, 0.1));
+        assert!(!is_no_chance(10, 10, 1.0));
+        assert!(!is_no_chance(0, 0, 0.1));
+    }
+
+    #[test]
+    fn a_coarse_clock_makes_chance_greater() {
+        let (fine, coarse) = (by_chance(1.0, 0.0, 10.0), by_chance(2.0, 2.0, 10.0));
+        assert!((fine - 0.12).abs() < 1e-9 && (coarse - 0.32).abs() < 1e-9, "{fine} {coarse}");
+        assert_eq!(by_chance(10.0, 10.0, 5.0), 1.0);
     }
 }

@@ -221,12 +221,18 @@ fn a_service_without_spans_calls_what_lies_within_the_call_to_it() {
 /// A few messages lose their senders: their work is part of others' operations, or of that of the message where only one place fits.
 #[test]
 fn work_on_messages_whose_senders_were_lost_is_no_scenario() {
-    for (begin, fits) in [(1500, true), (5000, false)] {
+    for (begin, fits, polled) in [(1500, true, false), (5000, false, false), (1500, true, true), (5000, false, true)] {
         let text: String = (0..200).fold(String::new(), |text, number| {
             let start = 20_000 * number;
             let rows: [Row; 2] = [("front", 1, 0, 2, 0, 4000, "go"), ("front", 2, 1, 4, 1000, 1100, "send")];
             let sent = if number % 20 == 3 { &rows[..1] } else { &rows[..] };
-            let work = spans_at(1000 + number, start, &[("mail", 3, 0, 5, begin, begin + 1500, "work")], "").replace(
+            // A span that waits for messages calls nothing.
+            let poll: Row = ("mail", 4, 0, 3, begin - 1000, begin, "poll");
+            let above = if polled { 4 } else { 0 };
+            let rows: [Row; 2] = [poll, ("mail", 3, above, 5, begin, begin + 1500, "work")];
+            let rows = if polled { &rows[..] } else { &rows[1..] };
+            let receives = "{\"key\":\"messaging.operation.type\",\"value\":{\"stringValue\":\"receive\"}}";
+            let work = spans_at(1000 + number, start, rows, receives).replace(
                 "\"attributes\":[]}]",
                 &format!(
                     "\"links\":[{{\"traceId\":\"{:032x}\",\"spanId\":\"{:016x}\"}}],\"attributes\":[]}}]",

@@ -111,13 +111,40 @@ fn asking_beside(
 
 /// Spans whose clocks count in milliseconds.
 fn in_milliseconds(text: &str) -> String {
+    in_steps(text, 6)
+}
+
+/// Spans whose clocks do not tell so many digits of nanoseconds.
+fn in_steps(text: &str, untold: usize) -> String {
     let cut = |part: &str| {
         let digits = part.find('"').expect("times are quoted");
-        format!("{}000000{}", &part[..digits - 6], &part[digits..])
+        format!("{}{}{}", &part[..digits - untold], "0".repeat(untold), &part[digits..])
     };
     let mut parts = text.split("UnixNano\":\"");
     let first = parts.next().unwrap_or_default().to_owned();
     parts.fold(first, |text, part| text + "UnixNano\":\"" + &cut(part))
+}
+
+/// Spans of which a service has a clock that gains a part of the time.
+fn drifting(text: &str, service: &str, gains: f64) -> String {
+    const EPOCH: u64 = 1_700_000_000_000_000_000;
+    let own = format!("\"stringValue\":\"{service}\"");
+    let shifted = |part: &str| {
+        let digits = part.find('"').expect("times are quoted");
+        let time: u64 = part[..digits].parse().expect("it is a number");
+        format!("{}{}", time + ((time - EPOCH) as f64 * gains) as u64, &part[digits..])
+    };
+    let drifts = |line: &str| {
+        let mut parts = line.split("UnixNano\":\"");
+        let first = parts.next().unwrap_or_default().to_owned();
+        let line = if line.contains(&own) {
+            parts.fold(first, |line, part| line + "UnixNano\":\"" + &shifted(part))
+        } else {
+            line.to_owned()
+        };
+        line + "\n"
+    };
+    text.lines().map(drifts).collect()
 }
 
 /// The same of a pool of three.
@@ -193,6 +220,51 @@ fn threads_that_calls_wait_for_are_found() {
     }
 }
 
+/// Steps of a clock and its drift leave the order in which visits begin and end.
+#[test]
+fn threads_that_calls_wait_for_are_found_by_other_clocks() {
+    for seed in 1..=3 {
+        let text = waiting_for_a_pool(seed, 50.0, 4000);
+        for (clock, text) in [
+            ("that counts milliseconds", in_milliseconds(&text)),
+            ("that gains 10 ppm", drifting(&text, "pay", 1e-5)),
+            ("that gains 100 ppm", drifting(&text, "pay", 1e-4)),
+        ] {
+            let (model, origins, findings) = told(&text, "");
+            assert_eq!(threads(&model, "pay"), Multiplicity::Finite(3), "a clock {clock}, seed {seed}: {findings:?}");
+            assert_eq!(threads(&model, "log"), Multiplicity::Infinite, "a clock {clock}, seed {seed}");
+            let off = miss(&model, &origins);
+            assert!(off < 0.05, "a clock {clock}, seed {seed}: {off}");
+        }
+    }
+}
+
+/// By a clock whose steps are as long as the time from one end to the next, every visit begins when another one ends.
+#[test]
+fn a_pool_that_a_clock_hides_is_told() {
+    let is_told = |text: &str| {
+        let (model, _, findings) = told(text, "");
+        assert_eq!(threads(&model, "pay"), Multiplicity::Infinite, "{findings:?}");
+        assert!(!findings.iter().any(|own| own.code.0 == "M059"), "{findings:?}");
+        findings.into_iter().find(|own| own.message.contains("a pool of threads may be hidden"))
+    };
+    for seed in 1..=3 {
+        let hidden = is_told(&in_steps(&waiting_for_a_pool(seed, 50.0, 4000), 7)).expect("a warning tells it");
+        assert!(hidden.message.starts_with("the times of `pay` are multiples of 10 ms"), "{hidden:?}");
+        assert!(hidden.notes.iter().any(|note| note.starts_with("with 3 threads it would take 1.")), "{hidden:?}");
+        let text = in_steps(&waiting_for_a_pool(seed, 50.0, 1000), 7);
+        let (.., findings) = told(&text, "[task.pay]\nthreads = 3\n");
+        assert!(!findings.iter().any(|own| own.message.contains("may be hidden")), "{findings:?}");
+        for untold in [6, 7] {
+            assert_eq!(
+                is_told(&in_steps(&asking_threads(seed, 50.0, 4000, 1000, 0.0003), untold)),
+                None,
+                "seed {seed}"
+            );
+        }
+    }
+}
+
 /// What is predicted of more load than was traced is what a trace of it shows.
 #[test]
 fn waits_for_threads_grow_with_the_load() {
@@ -246,10 +318,10 @@ fn clocks_that_count_milliseconds_make_no_customers() {
     }
 }
 
-/// Where clocks count in milliseconds no pool is found: the wait for it counts as latency, and the servers behind it queue as well. Several causes may be behind that.
+/// Where clocks count in steps of 10 ms no pool is found: the wait for it counts as latency, and the servers behind it queue as well. Several causes may be behind that.
 #[test]
 fn a_cause_is_not_told_where_it_is_not_the_cause() {
-    let text = in_milliseconds(&waiting_for_a_pool(1, 50.0, 1500));
+    let text = in_steps(&waiting_for_a_pool(1, 50.0, 1500), 7);
     let (model, origins, _) = told(&text, "[processor.pay]\nmultiplicity = 3\n");
     let results = layered(&model, &LayeredOptions::default()).expect("it can be solved");
     let load = origins.scenarios[0].load;
@@ -326,6 +398,18 @@ fn connections_that_calls_wait_for_are_found() {
     }
 }
 
+#[test]
+fn connections_that_calls_wait_for_are_found_by_clocks_that_count_milliseconds() {
+    for (seed, rate, connections) in [(1, 75.0, 4), (3, 55.0, 3), (4, 15.0, 1)] {
+        let text = in_milliseconds(&asking_for_a_connection(seed, rate, 4000, connections));
+        let (model, origins, findings) = told(&text, "");
+        assert_eq!(threads(&model, "peer"), Multiplicity::Finite(connections as u32), "seed {seed}: {findings:?}");
+        let work = work_of_web(&model);
+        assert!((work / 0.006 - 1.0).abs() < 0.15, "seed {seed}: {work} s for 0.006 s");
+        assert!(miss(&model, &origins) < 0.06, "seed {seed}: {}", miss(&model, &origins));
+    }
+}
+
 /// What is predicted of more load than was traced is what a trace of it shows.
 #[test]
 fn waits_for_connections_grow_with_the_load() {
@@ -343,7 +427,10 @@ fn waits_for_connections_grow_with_the_load() {
 #[test]
 fn a_peer_that_is_asked_at_once_has_no_pool() {
     for (seed, rate) in [(1, 75.0), (2, 20.0), (3, 15.0)] {
-        let (model, origins, findings) = told(&asking_for_a_connection(seed, rate, 4000, 1000), "");
+        let text = asking_for_a_connection(seed, rate, 4000, 1000);
+        let (_, _, findings) = told(&in_milliseconds(&text), "");
+        assert!(!findings.iter().any(|own| own.code.0 == "M059"), "seed {seed}: {findings:?}");
+        let (model, origins, findings) = told(&text, "");
         assert_eq!(threads(&model, "peer"), Multiplicity::Infinite, "seed {seed}");
         assert!(!findings.iter().any(|own| own.code.0 == "M059"), "seed {seed}: {findings:?}");
         assert!(miss(&model, &origins) < 0.03, "seed {seed}: {}", miss(&model, &origins));

@@ -292,6 +292,11 @@ impl Traced {
         pools::note(sub, &self.pools)
     }
 
+    /// Says whose threads may be limited, where clocks hide it and no setting tells.
+    pub fn hidden_pools(&self, sub: &SubModel, is_set: impl Fn(&str) -> bool) -> Vec<Diagnostic> {
+        pools::hidden(sub, &self.pools, is_set)
+    }
+
     /// The fewest servers that fit a processor, where its servers were found and no number is too large.
     pub fn open_servers(&self, processor: &str) -> Option<u32> {
         let host = self.hosts.get(processor).filter(|host| !host.is_delay)?;

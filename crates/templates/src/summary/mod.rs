@@ -258,8 +258,9 @@ impl Summary {
         if let Origins::Items(spans) = &operation.origins {
             one.mended = spans.iter().map(|span| u64::from(span.lost_beside)).sum();
         }
-        // The identifier of a trace is that of its first operation.
-        let tells = matches!(operation.extent, Extent::Whole | Extent::Unlinked | Extent::Apart) && is_measured(toeg);
+        // The identifier of a trace is that of its first operation, or of the first of what is left of it.
+        let is_first = matches!(operation.extent, Extent::Whole | Extent::Headless | Extent::Unlinked | Extent::Apart);
+        let tells = is_first && is_measured(toeg);
         let id = u128::from_str_radix(&operation.run, 16).ok().filter(|_| tells);
         match operation.weight {
             Some(Operation::CHOSEN) => one.chosen = 1,

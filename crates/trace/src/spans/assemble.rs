@@ -380,7 +380,8 @@ fn of_kind(work: &Work<'_>, index: u32, candidates: &[u32], kind: SpanKind) -> O
 /// Of a batch, the consumer belongs to the operation of the earliest message. Each other message is a call of the same operation, by its own
 /// producer, which takes no time: all calls together take what was recorded.
 ///
-/// A consumer whose producer was lost goes to the trace of the message where anything of that is there, as a span that has lost its parent.
+/// A consumer whose producer was lost goes to the trace of the message where anything of that is there, as a span that has lost its parent. It is the first span of
+/// an operation elsewhere, unless a span calls it that does more than wait for messages.
 fn follow_links(work: &mut Work<'_>) {
     let (mut added, mut orphans) = (Vec::new(), Vec::new());
     for at in 0..work.sorted.len() {
@@ -425,11 +426,18 @@ fn follow_links(work: &mut Work<'_>) {
                 )
                 .with_note("it belongs where what is left of the sender's trace shows its place, and is left where it is otherwise")
             });
-            if !span.parent.is_some() {
+            // What only waits for messages is no caller of the work on them.
+            let only_polled =
+                parent != NOBODY && work.span(parent).polls() && work.span(parent).service == span.service;
+            if !span.parent.is_some() || only_polled {
                 let link = work.spans.links_of(&span).iter().find(|link| work.has_trace(link.trace)).copied();
                 orphans.extend(link.map(|link| (index, link)));
                 let span = &mut work.spans.spans[index as usize];
                 (span.unlinked, span.apart) = (true, link.is_none());
+                if only_polled {
+                    span.parent = SpanId::NONE;
+                    work.parent[index as usize] = NOBODY;
+                }
             }
             continue;
         };
