@@ -249,7 +249,7 @@ fn a_pool_that_a_clock_hides_is_told() {
         findings.into_iter().find(|own| own.message.contains("a pool of threads may be hidden"))
     };
     for seed in 1..=3 {
-        let hidden = is_told(&in_steps(&waiting_for_a_pool(seed, 50.0, 4000), 7)).expect("a warning tells it");
+        let hidden = is_told(&in_steps(&waiting_for_a_pool(seed, 50.0, 2000), 7)).expect("a warning tells it");
         assert!(hidden.message.starts_with("the times of `pay` are multiples of 10 ms"), "{hidden:?}");
         assert!(hidden.notes.iter().any(|note| note.starts_with("with 3 threads it would take 1.")), "{hidden:?}");
         let text = in_steps(&waiting_for_a_pool(seed, 50.0, 1000), 7);
@@ -406,7 +406,8 @@ fn connections_that_calls_wait_for_are_found_by_clocks_that_count_milliseconds()
         assert_eq!(threads(&model, "peer"), Multiplicity::Finite(connections as u32), "seed {seed}: {findings:?}");
         let work = work_of_web(&model);
         assert!((work / 0.006 - 1.0).abs() < 0.15, "seed {seed}: {work} s for 0.006 s");
-        assert!(miss(&model, &origins) < 0.06, "seed {seed}: {}", miss(&model, &origins));
+        // What stretches lasted without a wait is known to a step.
+        assert!(miss(&model, &origins) < 0.1, "seed {seed}: {}", miss(&model, &origins));
     }
 }
 
