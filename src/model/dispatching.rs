@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use crate::lqn::Dispatching;
 use crate::lqn::stays::{Rank, Stay};
 use crate::lqn::submodel::{EntryTotal, SubModel};
+use crate::model::pools::Edge;
 use crate::model::{deployment, load};
 
 /// Fewer gaps tell nothing.
@@ -98,13 +99,6 @@ struct Choices {
 impl Choices {
     /// Of ways of calls (part 0), and of visits, at all instances. A request is chosen for where it leaves its caller, or where it begins if nobody saw that.
     fn of(pieces: &[Stay]) -> Self {
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-        enum Edge {
-            Ends,
-            Arrives,
-            Begins,
-            Leaves,
-        }
         /// An instance from its first request to its last one.
         #[derive(Clone, Copy)]
         struct Instance {

@@ -233,6 +233,15 @@ impl Hidden {
     }
 }
 
+/// What happens to calls and visits. At one time a visit ends before a call arrives, and that before another leaves.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Edge {
+    Ends,
+    Arrives,
+    Begins,
+    Leaves,
+}
+
 /// How calls came to a task.
 #[derive(Default)]
 struct Ways {
@@ -282,14 +291,6 @@ impl Ways {
 
     /// Looks at the ways and visits of an instance.
     fn look(&mut self, pieces: &[Stay]) {
-        /// At one time a visit ends before a call arrives, and that before another leaves.
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-        enum Edge {
-            Ends,
-            Arrives,
-            Begins,
-            Leaves,
-        }
         let overlap = most_overlap(pieces);
         let both = |(number, piece): (usize, &Stay)| match piece.part {
             0 if piece.length == 0 => [Some((piece.start, Edge::Arrives, number)), None],

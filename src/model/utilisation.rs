@@ -339,7 +339,9 @@ fn matched<'s>(series: &'s [Series], tasks: &Tasks<'_>) -> Result<(Matched<'s>, 
     });
     for (processor, own) in &mut found {
         let mut kinds: BTreeMap<(Unit, &str), Vec<&Series>> = BTreeMap::new();
-        own.iter().for_each(|series| kinds.entry((series.unit, &*series.metric)).or_default().push(series));
+        for series in own.iter() {
+            kinds.entry((series.unit, &*series.metric)).or_default().push(series);
+        }
         let best = kinds.into_values().min_by_key(|own| is_partial(own, &tasks[processor]));
         *own = best.unwrap_or_default();
     }

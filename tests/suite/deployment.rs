@@ -283,7 +283,9 @@ fn dispatched(
     let mut ends = std::collections::BTreeMap::<u64, Vec<f64>>::new();
     for number in 0..count {
         now -= draw().ln() / rate;
-        ends.values_mut().for_each(|own| own.retain(|end| *end > now));
+        for own in ends.values_mut() {
+            own.retain(|end| *end > now);
+        }
         let own = whom(number, (draw() * 1e9) as u64, &|own| ends.get(&own).map_or(0, Vec::len));
         let last = ends.entry(own).or_default();
         let end = last.last().copied().unwrap_or(now) - draw().ln() * DEMAND;
