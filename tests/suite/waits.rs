@@ -406,9 +406,8 @@ fn connections_that_calls_wait_for_are_found_by_clocks_that_count_milliseconds()
         assert_eq!(threads(&model, "peer"), Multiplicity::Finite(connections as u32), "seed {seed}: {findings:?}");
         let work = work_of_web(&model);
         assert!((work / 0.006 - 1.0).abs() < 0.15, "seed {seed}: {work} s for 0.006 s");
-        // What stretches lasted without a wait is known to a step: where that matters, it is told.
-        let (off, is_told) = (miss(&model, &origins), findings.iter().any(|own| own.code.0 == "M055"));
-        assert!(off < 0.06 || is_told && off < 0.15, "seed {seed}: {off}");
+        // How long stretches are without a wait is known to half a step, and queues make more of it.
+        assert!(miss(&model, &origins) < 0.12, "seed {seed}: {}", miss(&model, &origins));
     }
 }
 
