@@ -349,7 +349,7 @@ fn metrics_of_some_services_of_a_processor_are_their_demand() {
     let Body::Phases(phases) = &model.entries.iter().find(is_stock).unwrap().body else { panic!("it has phases") };
     assert!((phases[0].demand / (0.005 / 4.0) - 1.0).abs() < 0.03, "{}", phases[0].demand);
     drop(store);
-    // Commands of dyelog are told whose it is, too.
+    // The file for other commands names the service of each measurement, too.
     let utilisation = folder.path().join("utilisation");
     let output = std::process::Command::new(env!("CARGO_BIN_EXE_dyelog-server"))
         .args(["period", "export", "--to", "now", "--store"])

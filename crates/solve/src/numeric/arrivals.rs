@@ -52,7 +52,7 @@ impl Arrivals {
 /// The queue of each of so many copies of which a request joins the shortest, as a part of M/M/m ([`ShortestQueues`](crate::Heuristic::ShortestQueues)).
 fn shortest(copies: f64, servers: f64, load: f64) -> f64 {
     let own = erlang_c(servers, servers * load);
-    // So short a queue is none, whoever joins it.
+    // Hardly any request waits at one copy: there is no wait to make shorter.
     if copies <= 1.0 || own <= f64::MIN_POSITIVE {
         return 1.0;
     }
