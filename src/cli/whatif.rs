@@ -203,7 +203,18 @@ fn verdict(table: &Table, terminal: &Terminal) -> Exit {
     if let Some(reason) = first {
         terminal.say(&format!("{doubtful} of {} points did not converge; the first: {reason}\n", table.points.len()));
     }
-    if failed + doubtful > 0 { Exit::NotConverged } else { Exit::Ok }
+    let behind = count(|state| matches!(state, State::Backlog(_)));
+    let first = table.points.iter().find_map(|point| match &point.state {
+        State::Backlog(reason) => Some(reason),
+        _ => None,
+    });
+    if let Some(reason) = first {
+        terminal.say(&format!(
+            "at {behind} of {} points consumers get more messages than they serve, and all else is solved as if they kept up; the first: {reason}\n",
+            table.points.len()
+        ));
+    }
+    if failed + doubtful + behind > 0 { Exit::NotConverged } else { Exit::Ok }
 }
 
 /// The parameters that there are: one a line, with its value where it has one.

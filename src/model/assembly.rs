@@ -13,14 +13,14 @@ use crate::model::body::{Bodies, is_answered};
 use crate::model::config::{Configuration, DemandValues, Network};
 use crate::model::demand::{DemandSource, Demands, is_measured};
 use crate::model::joins::{Seen, Woven};
-use crate::model::load::Recording;
+use crate::model::load::{Recording, is_least_rate};
 use crate::model::naming::{Unique, entry_names, task_label};
 use crate::model::origins::quantiles;
 use crate::model::parts::{Customer, Parts};
 use crate::model::servers::{OwnTime, Traced};
 use crate::model::{
     EntryOrigin, Load, LoadReason, OpenServers, Origins, ScenarioOrigin, TaskOrigin, WorkDoubt, chance, clocks, codes,
-    joins, replicas,
+    contexts, joins, replicas,
 };
 
 /// The load of each scenario, and why it is that.
@@ -232,6 +232,7 @@ impl<'a> Assembly<'a> {
             invocations: total.invocations,
             observed_response: total.response.mean(),
             observed_quantiles: quantiles(&total.response, &total.responses),
+            batches: total.batches.costs(),
             sources: Vec::new(),
             own_time: OwnTime::WHOLE,
             doubt: WorkDoubt::NONE,
@@ -258,6 +259,8 @@ impl<'a> Assembly<'a> {
                 response_error: chance::response_error(&customer.scenario_total, &recording),
                 observed_rate: recording.rate(&customer.scenario_total),
                 rate_error: chance::rate_error(&customer.scenario_total, &recording),
+                is_least_rate: is_least_rate(&customer.scenario_total),
+                context: contexts::of(self.parts, customer),
                 customer: None,
                 first: Vec::new(),
                 members: customer.members.clone(),

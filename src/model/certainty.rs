@@ -73,8 +73,8 @@ impl<'p> Certainty<'p> {
         let lost = self.lost.max(entry.inferred as f64 / invocations);
         let lost = if lost > 0.0 { fragments::doubt_of(entry, lost).unwrap_or(0.0) } else { 0.0 };
         let (least, most) = self.traced.work_range(index);
-        // What a service waits for that records nothing looks like work. Something else may have worked on messages whose work was not recorded.
-        let sure = invocations - (entry.silent + entry.undated).min(entry.invocations) as f64;
+        // What a service waits for that records nothing looks like work, as does a wait for one. Something else may have worked on messages whose work was not recorded.
+        let sure = invocations - (entry.silent + entry.undated + entry.may_wait).min(entry.invocations) as f64;
         // Of what nobody recorded but callers all may be work, with what is taken for their way to it.
         let silent = entry.silent as f64 / invocations;
         let way = self.ways.get(&index).copied().unwrap_or(0.0) / entry.own_time().max(f64::MIN_POSITIVE);

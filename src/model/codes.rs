@@ -128,6 +128,10 @@ pub const BACKLOG: Code = Code("M072");
 pub const LASTING: Code = Code("M073");
 /// Machines that are taken as copies of one do not have as much work as each other.
 pub const UNEVEN_COPIES: Code = Code("M074");
+/// The own time of entries may hold waits for a service that records no spans.
+pub const UNSEEN_WAITS: Code = Code("M075");
+/// Consumers take messages in batches, and serve more in larger ones.
+pub const BATCHES: Code = Code("M076");
 /// A path of a parameter cannot be read.
 pub const PATH: Code = Code("M040");
 /// There is no such parameter.

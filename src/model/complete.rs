@@ -1,5 +1,6 @@
 //! From a sub-model and a configuration to a complete model.
 
+use crate::diagnostic::quantity::milliseconds;
 use crate::diagnostic::{Diagnostic, Diagnostics, Place, Severity};
 use crate::lqn::submodel::{Interaction, SubModel};
 use crate::lqn::{Body, EntryId, Model, Multiplicity, Task};
@@ -116,6 +117,8 @@ pub fn complete_as_traced(
     findings.extend(traced.lasting_findings(&parts));
     findings.extend(threads_note(&built, configuration));
     findings.extend(unseen_work(&built));
+    findings.extend(unseen_waits(&built, sub));
+    findings.extend(in_batches(&built));
     findings.extend(outvoted(&built, sub));
     findings.extend(fragments::note(&lost, &parts, lost_spans, doubt));
     findings.extend(network::findings(&parts, configuration));
@@ -196,6 +199,62 @@ fn unseen_work(built: &Assembled) -> Option<Diagnostic> {
         Diagnostic::warning(codes::UNSEEN_WORK, Place::Nowhere, message)
             .with_note("no caller waits for a reply, and no message shows when the work ends")
             .with_hint(format!("give the demand: `{} = \"5 ms\"` under `[demand.entry]`", load::toml_key(first))),
+    )
+}
+
+/// Says which consumers serve more in larger batches.
+fn in_batches(built: &Assembled) -> Vec<Diagnostic> {
+    let entries = built.model.entries.iter().zip(&built.origins.entries);
+    let told = |(entry, origin): (&crate::lqn::Entry, &EntryOrigin)| {
+        let costs = origin.batches?;
+        let [batch, message, mean, least] =
+            [costs.batch, costs.message, costs.of_message(costs.mean), costs.of_message(costs.most as f64)]
+                .map(milliseconds);
+        let message = format!(
+            "`{}` takes messages in batches of {} on the mean: {batch} a batch, and {message} a message",
+            entry.name,
+            load::short((costs.mean * 10.0).round() / 10.0)
+        );
+        Some(
+            Diagnostic::new(Severity::Note, codes::BATCHES, Place::Nowhere, message)
+                .with_note(format!(
+                    "a message takes {mean} in these batches, and {least} in the largest one, of {}: under more load batches are larger, so that it is busy all the time long before it is overloaded",
+                    costs.most
+                ))
+                .with_note(format!("it is taken to saturate at {} times its present work, or more", load::short((100.0 / costs.least()).round() / 100.0))),
+        )
+    };
+    entries.filter_map(told).take(SHOWN).collect()
+}
+
+/// Warns of entries whose own time may hold waits for a service that records no spans, since they record no calls.
+fn unseen_waits(built: &Assembled, sub: &SubModel) -> Option<Diagnostic> {
+    let entries = built.model.entries.iter().zip(&built.origins.entries);
+    let waits: Vec<(&str, f64)> = entries
+        .map(|(entry, origin)| (entry, sub.entry(origin.total)))
+        .filter(|(_, total)| 2 * total.may_wait > total.invocations)
+        .map(|(entry, total)| (&*entry.name, total.own_time() / total.invocations as f64))
+        .collect();
+    if waits.is_empty() {
+        return None;
+    }
+    let message = if waits.len() == 1 {
+        "the own time of an entry may hold waits for a service that records no spans".to_owned()
+    } else {
+        format!("the own time of {} entries may hold waits for a service that records no spans", waits.len())
+    };
+    let mut finding = Diagnostic::warning(codes::UNSEEN_WAITS, Place::Nowhere, message);
+    for (entry, own) in waits.iter().take(SHOWN) {
+        finding =
+            finding.with_note(format!("`{entry}`: {} an invocation, which is its demand at most", milliseconds(*own)));
+    }
+    if waits.len() > SHOWN {
+        finding = finding.with_note(format!("and {} more", waits.len() - SHOWN));
+    }
+    Some(
+        finding
+            .with_note("traces have spans whose parent nobody recorded, and services record no calls: how much of their time is work is not known, and intervals begin at 0")
+            .with_hint("see to the exporter of the service that is missing, or measure utilisation and give it by `--utilisation`"),
     )
 }
 

@@ -239,7 +239,7 @@ pub fn weight(total: &ScenarioTotal) -> f64 {
 
 /// Whether nearly all operations were traced, so that what was under way together was seen together.
 pub fn is_nearly_whole(total: &ScenarioTotal) -> bool {
-    weight(total) <= 1.0 + FEW && total.chosen == 0
+    weight(total) <= 1.0 + FEW && total.chosen + total.truncated == 0
 }
 
 /// How many operations one stands for that was kept in sampling.
@@ -262,10 +262,14 @@ fn kept(total: &ScenarioTotal) -> Option<f64> {
     shown.filter(|_| total.sampled.operations == 0 && nearly_all)
 }
 
-/// Leaves open how operations were sampled that were kept for what they are, where their trace identifiers look as if all were there.
+/// Leaves open how operations were sampled that were kept for what they are, or of which others are behind the end of a file, where their trace identifiers look as if all
+/// were there.
 pub fn leave_open(total: &mut ScenarioTotal, is_chosen: bool) {
-    if is_chosen && kept(total).is_some_and(|probability| probability >= 1.0) {
+    let looks_whole = kept(total).is_some_and(|probability| probability >= 1.0);
+    if is_chosen && looks_whole {
         total.settled = Some(Settled::Chosen);
+    } else if total.truncated > 0 && looks_whole {
+        total.settled = Some(Settled::Truncated);
     }
 }
 
@@ -284,9 +288,14 @@ fn sampling_note(total: &ScenarioTotal) -> Option<String> {
     if let Some(probability) = kept(total) {
         return Some(if probability < 1.0 {
             format!(
-                "each of them stands for {} operations: their trace identifiers fill {} % of the range, as ratio samplers leave them",
+                "each of them stands for {} operations: their trace identifiers fill {} % of the range, as {} leave them",
                 short(weight),
-                short((probability * 1000.0).round() / 10.0)
+                short((probability * 1000.0).round() / 10.0),
+                if total.truncated > 0 {
+                    "ratio samplers and files by trace that end too early"
+                } else {
+                    "ratio samplers"
+                }
             )
         } else {
             "no sampler is recorded, and trace identifiers fill their range: all operations are taken to be traced. A sampler that limits rates, or \
@@ -307,6 +316,12 @@ fn sampling_note(total: &ScenarioTotal) -> Option<String> {
     if total.settled == Some(Settled::Chosen) {
         return Some("they are no random sample of all: the rate and all utilisations are lower bounds".to_owned());
     }
+    if total.truncated > 0 {
+        return Some(format!(
+            "{} of them come from files that end too early and have spans of all times up to their end: operations of the same time are missing, so that the rate and all utilisations are lower bounds",
+            total.truncated
+        ));
+    }
     if total.settled == Some(Settled::Mixed) {
         return Some(
             "operations of its service were sampled in several ways, and its own are too few to tell how: the rate and all utilisations are lower bounds".to_owned(),
@@ -320,6 +335,12 @@ fn sampling_note(total: &ScenarioTotal) -> Option<String> {
     }
     ((weight - 1.0).abs() > 1e-9)
         .then(|| format!("each of them stands for {} operations, by how they were sampled", short(weight)))
+}
+
+/// Whether a rate is a lower bound: operations of the same time are missing, and nothing tells how many.
+pub fn is_least_rate(total: &ScenarioTotal) -> bool {
+    let lacks = total.truncated > 0 || matches!(total.settled, Some(Settled::Chosen | Settled::Mixed));
+    lacks && kept(total).is_none() && further_cut(total).is_none()
 }
 
 /// Adds what is known of the sampling behind a rate.

@@ -15,6 +15,7 @@ pub mod codes;
 mod complete;
 pub mod config;
 mod connections;
+pub mod contexts;
 mod demand;
 mod deployment;
 mod dispatching;

@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::lqn::batches::BatchCosts;
 use crate::lqn::sketch::{Quantiles, Sketch};
 use crate::lqn::submodel::{EntryIndex, Interaction, Moments, Position, Witness};
 use crate::lqn::{EntryId, TaskId};
+use crate::model::contexts::Context;
 use crate::model::{DemandSource, Load, LoadReason, OwnTime, WorkDoubt};
 
 /// Where the elements of a complete model came from; shapes follow the model's vectors.
@@ -59,6 +61,10 @@ pub struct ScenarioOrigin {
     pub observed_rate: Option<f64>,
     /// The 95 % interval of that rate, as a part of it to both sides.
     pub rate_error: Option<f64>,
+    /// Its call by which the model is off most, since the callee takes another time for others.
+    pub context: Option<Context>,
+    /// Whether that rate is a lower bound, since nothing tells how its operations were sampled.
+    pub is_least_rate: bool,
     /// The reference task, under a closed load.
     pub customer: Option<TaskId>,
     /// Synchronous requests per operation to the first entries, under an open load.
@@ -103,6 +109,8 @@ pub struct EntryOrigin {
     pub observed_response: Option<f64>,
     /// Quantiles of the same, where the traces were kept with them.
     pub observed_quantiles: Quantiles,
+    /// What its batches of messages cost, where larger ones serve more.
+    pub batches: Option<BatchCosts>,
     /// Where its demand comes from, by phase; one for all phases where it is a graph of activities.
     pub sources: Vec<DemandSource>,
     /// Of demand that comes from exclusive time: what part of that time it is, and what part delays.

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use crate::diagnostic::{Diagnostic, Place, Severity};
 use crate::lqn::Model;
-use crate::lqn::submodel::{ScenarioTotal, SubModel};
+use crate::lqn::submodel::{EntryTotal, ScenarioTotal, SubModel};
 use crate::model::load::toml_key;
 use crate::model::parts::Parts;
 use crate::model::{Origins, codes};
@@ -15,6 +15,18 @@ const SHOWN: usize = 6;
 /// The fewest operations that look like a sample.
 const FEWEST: u64 = 20;
 
+/// Of the invocations of an entry, (1, 100) and more that clients gave up and asked for once more make load that grows with responses.
+const GIVEN_UP: (u64, u64) = (1, 100);
+
+/// Whether clients of an entry ask for more of it the longer it takes.
+fn grows(total: &EntryTotal) -> bool {
+    let [given_up, all] = [total.given_up.min(total.retries), total.invocations].map(u128::from);
+    given_up * u128::from(GIVEN_UP.1) >= all * u128::from(GIVEN_UP.0) && given_up >= u128::from(FEW)
+}
+
+/// The fewest of these.
+const FEW: u64 = 5;
+
 /// Counts them by scenario and by entry.
 pub fn note(parts: &Parts<'_>, sub: &SubModel, model: &Model, origins: &Origins) -> Option<Diagnostic> {
     let total: (u64, u64) = parts
@@ -22,7 +34,8 @@ pub fn note(parts: &Parts<'_>, sub: &SubModel, model: &Model, origins: &Origins)
         .iter()
         .fold((0, 0), |sum, own| (sum.0 + own.scenario_total.failures, sum.1 + own.scenario_total.operations));
     let entries = model.entries.iter().zip(&origins.entries).map(|(entry, origin)| (entry, sub.entry(origin.total)));
-    let mut entries: Vec<_> = entries.filter(|(_, total)| total.failures + total.retries > 0).collect();
+    let mut entries: Vec<_> =
+        entries.filter(|(_, total)| total.failures + total.given_up + total.retries > 0).collect();
     if total.0 == 0 && entries.is_empty() {
         return None;
     }
@@ -37,10 +50,16 @@ pub fn note(parts: &Parts<'_>, sub: &SubModel, model: &Model, origins: &Origins)
         let total = &own.scenario_total;
         format!("scenario `{}`: {} of {} failed", own.scenario, total.failures, total.operations)
     });
-    entries.sort_by_key(|(_, total)| Reverse(total.failures + total.retries));
+    entries.sort_by_key(|(_, total)| Reverse(total.failures + total.given_up + total.retries));
+    let grows: Vec<&str> = entries.iter().filter(|(_, total)| grows(total)).map(|(entry, _)| &*entry.name).collect();
     let entries = entries.iter().map(|(entry, total)| {
         let again = if total.retries > 0 { format!("; {} were tried once more", total.retries) } else { String::new() };
-        format!("entry `{}`: {} of {} invocations failed{again}", entry.name, total.failures, total.invocations)
+        let given_up = match total.given_up {
+            0 => String::new(),
+            calls => format!("; {calls} failed for their client alone, as where a timeout ends first"),
+        };
+        let (failed, all) = (total.failures, total.invocations);
+        format!("entry `{}`: {failed} of {all} invocations failed{given_up}{again}", entry.name)
     });
     for line in scenarios.take(SHOWN).chain(entries.take(SHOWN)) {
         note = note.with_note(line);
@@ -57,6 +76,12 @@ pub fn note(parts: &Parts<'_>, sub: &SubModel, model: &Model, origins: &Origins)
                 "scenario `{name}` looks like a sample that prefers failures, which tells of structure and not of rates"
             ))
             .with_hint(format!("set its load, such as `rate`, under `[scenario.{}]`", toml_key(name)));
+    }
+    for entry in grows.iter().take(SHOWN) {
+        note.severity = Severity::Warning;
+        note = note.with_note(format!(
+            "calls of `{entry}` that end by a timeout are made once more while it still works on them: longer responses make more of these, so that answers for more load are too good"
+        ));
     }
     Some(note.with_note("they count like all others: what they cost is part of demands, and of the mean response"))
 }

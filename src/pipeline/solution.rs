@@ -3,7 +3,9 @@
 use crate::diagnostic::{Diagnostic, Diagnostics, Severity};
 use crate::lqn::model::Model;
 use crate::lqn::results::Results;
+use crate::model::ScenarioOrigin;
 use crate::pipeline::source::Source;
+use crate::solve::codes;
 use crate::study::backlog::{Backlog, beside_backlogs};
 use crate::study::outlook::Outlook;
 use crate::study::{self, ScenarioResult};
@@ -32,11 +34,11 @@ impl Source {
         let mut doubtful = self.doubtful_but_sound()?;
         let (results, backlogs) = match solver(&self.model) {
             Ok(results) if results.convergence.saturated => {
-                beside_backlogs(&self.model, &mut solver)?.unwrap_or((results, Vec::new()))
+                beside_backlogs(&self.model, self.origins.as_ref(), &mut solver)?.unwrap_or((results, Vec::new()))
             }
             Ok(results) => (results, Vec::new()),
             Err(Diagnostics(found)) => {
-                doubtful.extend(found);
+                doubtful.extend(found.into_iter().map(|own| self.about_its_scenario(own)));
                 return Err(Diagnostics(doubtful));
             }
         };
@@ -44,6 +46,24 @@ impl Source {
         let origins = self.origins.as_ref();
         doubtful.extend(origins.and_then(study::few_operations));
         Ok(Solution { results, doubtful, backlogs })
+    }
+
+    /// An error about the customers of a model that was made of traces, as one about their scenario: nobody has seen the name of their task.
+    fn about_its_scenario(&self, error: Diagnostic) -> Diagnostic {
+        let customers = |own: &&ScenarioOrigin| {
+            let task = own.customer.map(|task| &self.model.tasks[task.index()].name);
+            task.is_some_and(|name| error.message.contains(&format!("`{name}`")))
+        };
+        let mut scenarios = self.origins.iter().flat_map(|origins| &origins.scenarios);
+        match scenarios.find(customers).filter(|_| error.code == codes::SOURCE) {
+            Some(scenario) => {
+                let message = format!("operations of scenario `{}` take no time in the model", scenario.name);
+                Diagnostic::error(codes::SOURCE, error.place, message)
+                    .with_note("customers who wait for nothing begin infinitely many of them")
+                    .with_hint("traces without times tell structure alone: give demands under `[demand]`, or `think_time` under the scenario")
+            }
+            None => error,
+        }
     }
 
     /// All that is doubtful about a solution of the model. What there is to know first of it tells more where it is given.

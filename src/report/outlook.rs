@@ -44,7 +44,8 @@ pub fn text(model: &Model, outlook: &Outlook, look: Look) -> String {
             }
         };
         let error = load.rate_error.map(|error| format!(" ± {}", percent(error))).unwrap_or_default();
-        let rate = format!("{}/s{error}", number(load.throughput));
+        let least = if load.is_least_rate { " or more" } else { "" };
+        let rate = format!("{}/s{error}{least}", number(load.throughput));
         text.push_str(&broken(&format!("{}: {response}, at {rate}", load.name), look.width));
         let traced = quantiles(&load.traced_quantiles);
         if let Some(mean) = load.traced_response.filter(|_| !traced.is_empty()) {
@@ -63,10 +64,12 @@ pub fn text(model: &Model, outlook: &Outlook, look: Look) -> String {
     let range =
         told.map(|own| format!(" ({})", between(own, |factor| significant(factor, 2, -3..6)))).unwrap_or_default();
     let whose = if outlook.loads.iter().any(|load| load.assumed) { "the assumed" } else { "today's" };
+    let are_least = outlook.loads.iter().any(|load| load.is_least_rate);
     let (tone, line) = if first.factor > 1.0 + SAME {
         let line = format!(
-            "saturates first: {what}, {} busy now: good up to {times} times {whose} load{range}",
-            percent(first.busy)
+            "saturates first: {what}, {} busy now: good up to {times} times {whose} load{range}{}",
+            percent(first.busy),
+            if are_least { ", or less: rates are lower bounds" } else { "" }
         );
         (Tone::of_utilization(first.busy), line)
     } else if first.factor > 1.0 - SAME {
@@ -131,7 +134,7 @@ pub(super) fn broken(line: &str, width: usize) -> String {
 /// `{"loads": [{"name", "throughput", "response", "simulated_response", "p50", "p95", "p99", "traced": {"response", "p50", "p95", "p95_low", "p95_high", "p99"}}], "saturates_first":
 /// {"kind", "name", "busy", "factor"}}`, seconds and per second. `simulated_response` is there where it is far from the solver's. `traced` is null of a model file.
 /// Loads have `low` and `high`, the interval of the response, of a calibrated model and where the load is the observed one, and then `throughput_low` and
-/// `throughput_high`, that of the rate. What saturates first has `low` and `high` as well, of a calibrated model and where it is a processor and the loads are the observed ones. Where its number of servers is open, it has the least that fits as
+/// `throughput_high`, that of the rate; `throughput_is_lower_bound` where operations of the same time are missing. What saturates first has `low` and `high` as well, of a calibrated model and where it is a processor and the loads are the observed ones. Where its number of servers is open, it has the least that fits as
 /// `servers_at_least`, and as `certain` what saturates first of resources whose number is not.
 pub fn json(model: &Model, outlook: &Outlook) -> Value {
     let loads = outlook.loads.iter().map(|load| {
@@ -146,6 +149,9 @@ pub fn json(model: &Model, outlook: &Outlook) -> Value {
             let Interval { low, high } = Interval::around(load.throughput, load.throughput * error);
             own["throughput_low"] = json!(low);
             own["throughput_high"] = json!(high);
+        }
+        if load.is_least_rate {
+            own["throughput_is_lower_bound"] = json!(true);
         }
         own["traced"] = load.traced_response.map_or(Value::Null, |mean| times(Some(mean), &load.traced_quantiles));
         own

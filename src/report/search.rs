@@ -130,7 +130,7 @@ fn beside(search: &Search, point: &Point) -> String {
         .collect();
     let why = match &point.evaluation.state {
         State::Converged => missed.join("; "),
-        State::Doubtful(reason) | State::Failed(reason) => reason.clone(),
+        State::Backlog(reason) | State::Doubtful(reason) | State::Failed(reason) => reason.clone(),
     };
     let busy = point.evaluation.busiest.as_ref().map(|busy| format!("; {}", limit(busy))).unwrap_or_default();
     format!("with {}: {why}{busy}\n", values(search, point))
@@ -243,9 +243,9 @@ fn table(search: &Search, look: Look) -> String {
             (State::Failed(_), _) => "FAILED",
             (_, Verdict::Met) if search.answer == Some(place) => "yes: the answer",
             (_, Verdict::Met) => "yes",
-            (State::Doubtful(_), Verdict::Missed) => "no: no steady state",
+            (State::Doubtful(_) | State::Backlog(_), Verdict::Missed) => "no: no steady state",
             (_, Verdict::Missed) => "no",
-            (State::Doubtful(_), Verdict::Unknown) => "NOT CONVERGED",
+            (State::Doubtful(_) | State::Backlog(_), Verdict::Unknown) => "NOT CONVERGED",
             (State::Converged, Verdict::Unknown) => "too close to tell",
         };
         cells.push(verdict.to_owned());
@@ -331,7 +331,7 @@ fn point(point: &Point) -> Json {
         if let Some(cost) = point.cost {
             document.insert("cost".into(), json!(cost));
         }
-        if let State::Doubtful(reason) | State::Failed(reason) = &point.evaluation.state {
+        if let State::Backlog(reason) | State::Doubtful(reason) | State::Failed(reason) = &point.evaluation.state {
             document.insert("reason".into(), json!(reason));
         }
         if let Some(busy) = &point.evaluation.busiest {

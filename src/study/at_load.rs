@@ -150,6 +150,8 @@ fn scenario(load: &ScenarioLoad, own: Load, customer: Option<TaskId>, first: Vec
         response_error: None,
         observed_rate: Some(load.rate),
         rate_error: None,
+        is_least_rate: false,
+        context: None,
         customer,
         first,
         members: Vec::new(),

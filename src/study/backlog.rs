@@ -5,7 +5,8 @@ use crate::diagnostic::quantity::number;
 use crate::diagnostic::{Diagnostic, Diagnostics, Place};
 use crate::lqn::results::{Caller, Results};
 use crate::lqn::{Body, CallKind, EntryId, Model, Multiplicity, TaskId, Work};
-use crate::model::codes;
+use crate::model::{Origins, codes};
+use crate::study::batches::least_work;
 
 /// How busy an overloaded consumer is in the model that is solved in place of one without a steady state.
 const FULL: f64 = 0.98;
@@ -45,50 +46,76 @@ impl Backlog {
 }
 
 /// The solution of a model that has no steady state only since consumers are overloaded: what these do is that of consumers which are
-/// just below saturation. `None` where there are no such consumers, or something else is overloaded, too.
+/// just below saturation. One that takes messages in batches has larger ones instead, which cost less a message, until these are as large as the largest that was traced; only
+/// beyond does its backlog grow. `None` where there are no such consumers, or something else is overloaded, too.
 ///
 /// # Errors
 /// Those of the solver.
 pub fn beside_backlogs(
     model: &Model,
+    origins: Option<&Origins>,
     solver: &mut dyn FnMut(&Model) -> Result<Results, Diagnostics>,
 ) -> Result<Option<(Results, Vec<Backlog>)>, Diagnostics> {
     let consumers = consumers(model);
     if consumers.is_empty() {
         return Ok(None);
     }
+    let least = least_work(model, origins);
     let mut parts = vec![1.0; model.tasks.len()];
     for task in &consumers {
         parts[task.index()] = FEW;
     }
-    let mut backlogs = Vec::new();
+    let mut found = Full::default();
     for _ in 0..ROUNDS {
         let results = solver(&with_parts(model, &parts))?;
         if !results.convergence.converged {
             return Ok(None);
         }
-        let Some((next, found)) = loads(model, &consumers, &parts, &results) else { return Ok(None) };
+        let Some((next, full)) = loads(model, &consumers, &parts, &least, &results) else { return Ok(None) };
         let settled = parts.iter().zip(&next).all(|(own, next)| (own - next).abs() < SAME);
         if settled {
-            return Ok((!found.is_empty()).then(|| (at_capacity(model, results, &found), found)));
+            return Ok((!full.is_empty()).then(|| (at_capacity(model, results, &full), full.backlogs)));
         }
-        (parts, backlogs) = (next, found);
+        (parts, found) = (next, full);
     }
     let results = solver(&with_parts(model, &parts))?;
-    let beside = results.convergence.converged && !backlogs.is_empty();
-    Ok(beside.then(|| (at_capacity(model, results, &backlogs), backlogs)))
+    let beside = results.convergence.converged && !found.is_empty();
+    Ok(beside.then(|| (at_capacity(model, results, &found), found.backlogs)))
 }
 
-/// The results in which overloaded consumers do what they can: they serve as much as they have room for, and what waits for them waits for ever.
-fn at_capacity(model: &Model, mut results: Results, backlogs: &[Backlog]) -> Results {
-    let overloaded = |task: TaskId| backlogs.iter().any(|backlog| backlog.task == task);
-    for backlog in backlogs {
-        let task = &model.tasks[backlog.task.index()];
-        let own = &mut results.tasks[backlog.task.index()];
+/// Consumers that work all the time.
+#[derive(Debug, Default)]
+struct Full {
+    /// Those that get more than they serve.
+    backlogs: Vec<Backlog>,
+    /// Those that serve all that they get in larger batches, with the part of it that they serve in batches of the traced size.
+    in_batches: Vec<(TaskId, f64)>,
+}
+
+impl Full {
+    fn is_empty(&self) -> bool {
+        self.backlogs.is_empty() && self.in_batches.is_empty()
+    }
+}
+
+/// The results in which overloaded consumers do what they can: they serve as much as they have room for, and what waits for them waits for ever, unless they serve all of it in
+/// larger batches.
+fn at_capacity(model: &Model, mut results: Results, full: &Full) -> Results {
+    let overloaded = |task: TaskId| full.backlogs.iter().any(|backlog| backlog.task == task);
+    let all = full.backlogs.iter().map(|backlog| (backlog.task, FULL));
+    for (id, served) in all.chain(full.in_batches.iter().copied()) {
+        let task = &model.tasks[id.index()];
+        let own = &mut results.tasks[id.index()];
         results.processors[task.processor.index()].utilization += own.processor_utilization * (1.0 / FULL - 1.0);
-        own.throughput /= FULL;
+        own.throughput /= served;
         own.processor_utilization /= FULL;
         own.utilization = task.multiplicity.servers();
+    }
+    for (entry, own) in model.entries.iter().zip(&mut results.entries) {
+        if let Some((_, served)) = full.in_batches.iter().find(|(task, _)| *task == entry.task) {
+            own.throughput /= served;
+            own.processor_utilization /= FULL;
+        }
     }
     for (entry, own) in model.entries.iter().zip(&mut results.entries).filter(|(entry, _)| overloaded(entry.task)) {
         own.throughput /= FULL;
@@ -169,9 +196,15 @@ fn with_parts(model: &Model, parts: &[f64]) -> Model {
     model
 }
 
-/// The parts of their messages that consumers serve, by task, and the backlogs of those that do not serve all. `None` where a consumer
-/// shares an overloaded processor with others, which it then holds up.
-fn loads(model: &Model, consumers: &[TaskId], parts: &[f64], results: &Results) -> Option<(Vec<f64>, Vec<Backlog>)> {
+/// The parts of their messages that consumers serve in batches of the traced size, by task, and which of them work all the time; `least` are the parts of their work in the largest
+/// batches. `None` where a consumer shares an overloaded processor with others, which it then holds up.
+fn loads(
+    model: &Model,
+    consumers: &[TaskId],
+    parts: &[f64],
+    least: &[f64],
+    results: &Results,
+) -> Option<(Vec<f64>, Full)> {
     let mut arrivals = vec![0.0; model.tasks.len()];
     for (caller, call) in calls(model).filter(|(_, call)| call.kind == CallKind::Asynchronous) {
         let throughput = match caller {
@@ -190,7 +223,7 @@ fn loads(model: &Model, consumers: &[TaskId], parts: &[f64], results: &Results) 
         processors[model.tasks[task.index()].processor.index()] += more * own.processor_utilization;
     }
     let mut next = vec![1.0; model.tasks.len()];
-    let mut backlogs = Vec::new();
+    let mut full = Full::default();
     for &task in consumers {
         let processor = model.tasks[task.index()].processor;
         let servers = model.processors[processor.index()].multiplicity;
@@ -210,8 +243,11 @@ fn loads(model: &Model, consumers: &[TaskId], parts: &[f64], results: &Results) 
         if load >= 1.0 {
             next[task.index()] = FULL / load;
             let arrivals = arrivals[task.index()];
-            backlogs.push(Backlog { task, arrivals, served: arrivals / load });
+            match load * least[task.index()] {
+                load if load >= 1.0 => full.backlogs.push(Backlog { task, arrivals, served: arrivals / load }),
+                _ => full.in_batches.push((task, FULL / load)),
+            }
         }
     }
-    Some((next, backlogs))
+    Some((next, full))
 }

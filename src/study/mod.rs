@@ -23,6 +23,7 @@
 pub mod agreement;
 pub mod at_load;
 pub mod backlog;
+mod batches;
 pub mod bottleneck;
 pub mod calibration;
 pub mod comparison;

@@ -1,11 +1,14 @@
 //! What there is to know first of a solved model: how it responds, what saturates first, and how far the load can grow until then.
 
+use std::borrow::Cow;
+
 use crate::lqn::results::Results;
 use crate::lqn::sketch::Quantiles;
 use crate::lqn::{Model, Multiplicity, Scheduling};
 use crate::model::{Load, LoadReason, OpenServers, Origins};
 use crate::solve::bounds::{Resource, bounds};
 use crate::solve::{SimulateOptions, SolveOptions, solve};
+use crate::study::batches::in_largest_batches;
 use crate::study::bottleneck::busiest;
 use crate::study::figure::{Figure, Measure, Quantity};
 use crate::study::interval::{Interval, figures_of, others, solutions};
@@ -42,6 +45,8 @@ pub struct LoadOutlook {
     pub response: Option<f64>,
     /// The 95 % interval of the rate, as a part of it to both sides, where the load is the observed one.
     pub rate_error: Option<f64>,
+    /// Whether the load is the observed one, and a lower bound.
+    pub is_least_rate: bool,
     /// The interval of the response: of a calibrated model by what else fits, else where the load is the observed one by how many operations there are. A model at the
     /// load that was traced responds as the traced operations did on the mean, so that it is as far from the truth by chance as these are.
     pub interval: Option<Interval>,
@@ -132,6 +137,7 @@ pub fn outlook(model: &Model, results: &Results, origins: Option<&Origins>, thre
             throughput: figure(Quantity::Throughput).unwrap_or_default(),
             assumed: traced.is_some_and(|own| own.reason == LoadReason::Assumed),
             rate_error: observed.filter(|own| matches!(own.load, Load::Open { .. })).and_then(|own| own.rate_error),
+            is_least_rate: observed.is_some_and(|own| own.is_least_rate),
             response,
             interval: response.zip(error).map(|(response, error)| Interval::within(response, error)),
             simulated_response,
@@ -210,7 +216,8 @@ pub(in crate::study) fn first_to_saturate(
         Some((_, busy)) => *busy += share,
         None => asked.push((resource, share)),
     };
-    let bounds = bounds(model).ok()?;
+    let largest = in_largest_batches(model, origins);
+    let bounds = bounds(&largest).ok()?;
     let closed = bounds.closed();
     for source in &closed {
         let throughput = results.tasks[source.task.index()].throughput;
@@ -237,7 +244,12 @@ pub(in crate::study) fn first_to_saturate(
         .any(|task| task.scheduling != Scheduling::Reference && matches!(task.multiplicity, Multiplicity::Finite(_)));
     // Closed loads have a steady state whatever saturates.
     let sooner = closed.is_empty() && pools && bound.factor > 1.0 && !results.convergence.saturated;
-    Some(if sooner { at_most(model, bound, origins) } else { bound })
+    let mut first = if sooner { at_most(&largest, bound, origins) } else { bound };
+    if matches!(largest, Cow::Owned(_)) {
+        // Today's batches are smaller.
+        first.busy = first.busy.max(first.resource.utilization(model, results)).min(1.0);
+    }
+    Some(first)
 }
 
 /// The bound, or where the model ceases to have a steady state below it.

@@ -10,7 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::diagnostic::quantity::{number, time};
 use crate::diagnostic::{Diagnostic, Place};
 use crate::lqn::results::Results;
-use crate::lqn::{Body, CallKind, EntryId, Model, Multiplicity, Scheduling, Work};
+use crate::lqn::{Body, CallKind, EntryId, Model, Multiplicity, Scheduling, TaskId, Work};
+use crate::model::contexts::Context;
 use crate::model::{DemandSource, LoadReason, Origins, OwnTime, ScenarioOrigin, codes};
 use crate::solve::bounds::Resource;
 use crate::solve::{SolveOptions, solve};
@@ -165,7 +166,9 @@ impl Causes<'_> {
         let task_of = |entry: &EntryId| self.model.entries[entry.index()].task;
         let processors =
             waited_for.iter().map(|entry| Resource::Processor(self.model.tasks[task_of(entry).index()].processor));
-        for resource in processors.chain(waited_for.iter().map(|entry| Resource::Task(task_of(entry)))) {
+        let is_customer = |task: &TaskId| self.model.tasks[task.index()].scheduling == Scheduling::Reference;
+        let tasks = waited_for.iter().map(task_of).filter(|task| !is_customer(task));
+        for resource in processors.chain(tasks.map(Resource::Task)) {
             let part = resource.utilization(self.model, self.results);
             if part > 0.0 && most.is_none_or(|(_, least)| part > least) {
                 most = Some((resource, part));
@@ -225,6 +228,9 @@ impl Causes<'_> {
                 .with_hint("see to the functions under `[demand]`");
         }
         let is_structure = self.with_own_time(origin).is_none_or(|whole| gap.is_left(whole));
+        if is_structure && let Some(why) = shared(origin, gap.predicted - gap.traced) {
+            return finding.with_note(why);
+        }
         if is_structure && !works(self.model).any(|work| work.think_time > 0.0) {
             return finding.with_note("the model has no network latency").with_hint(
                 "set `network` under `[defaults]`: \"traced\" where traces have both halves of calls, or a time per call",
@@ -264,6 +270,9 @@ impl Causes<'_> {
         if gap.is_left(alone) {
             let finding =
                 finding.with_note(format!("queueing is not why: without any the model takes {}", time(alone)));
+            if let Some(why) = shared(origin, alone - gap.traced) {
+                return finding.with_note(why);
+            }
             return if self.comes_from(DemandSource::Function) {
                 finding.with_hint("see to the functions under `[demand]`: they ask for more than what was traced")
             } else {
@@ -291,6 +300,18 @@ impl Causes<'_> {
         };
         finding.with_hint("set the servers of processors (`multiplicity`), or trace under light load")
     }
+}
+
+/// That an entry takes another time when others call it, where that makes most of a gap, in seconds.
+fn shared(origin: &ScenarioOrigin, gap: f64) -> Option<String> {
+    let Context { caller, callee, here, in_all, error } = origin.context.as_ref()?;
+    (error * gap > 0.0 && error.abs() > gap.abs() / 2.0).then(|| {
+        format!(
+            "`{callee}` takes {} when `{caller}` calls it, and {} on the mean of all calls: an entry has one demand, whoever calls it",
+            time(*here),
+            time(*in_all)
+        )
+    })
 }
 
 /// What to do where the load is not that of the traces.

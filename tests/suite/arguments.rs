@@ -161,3 +161,25 @@ fn an_overloaded_consumer_does_not_erase_the_answer() {
     assert!(idle.zip(busy).is_some_and(|(idle, busy)| (busy / idle - 1.0).abs() < 1e-3), "{idle:?} {busy:?}");
     assert!(served.is_some_and(|served| (served - 5.0).abs() < 1e-3), "{served:?}");
 }
+
+/// So it is at a point of a what-if.
+#[test]
+fn an_overloaded_consumer_does_not_erase_a_point() {
+    let folder = Folder::new();
+    let model = "G \"a consumer\" 1e-6 100 -1\nP 2\np web f\np worker f\n-1\nT 2\nt web n shop -1 web\nt worker n send -1 worker\n-1\n\
+                 E 2\na shop 10\ns shop 0.02 -1\nz shop send 1 -1\ns send 0.08 -1\n-1\n";
+    let file = folder.file("t.lqn", model);
+    let ask =
+        |rest: &[&str]| run(&[&["whatif", &file, "--vary", "entry.shop.rate=10,15,60"], rest].concat());
+    let (code, text, words) = ask(&["--format", "json"]);
+    let document: Value = serde_json::from_str(&text).unwrap_or_else(|_| panic!("{words}"));
+    let states: Vec<&str> = (0..3).filter_map(|at| document["points"][at]["state"].as_str()).collect();
+    assert_eq!(states, ["converged", "backlog grows", "not converged"], "{text}");
+    let first = |at: usize| document["points"][at]["figures"][0].as_f64();
+    assert!(first(0).zip(first(1)).is_some_and(|(few, more)| more > few), "{text}");
+    assert_eq!(first(2), None, "the first server is overloaded, too");
+    assert_eq!(code, 3);
+    assert!(words.contains("at 1 of 3 points consumers get more messages than they serve"), "{words}");
+    assert!(words.contains("`worker` gets 15 messages a second and serves 12.5"), "{words}");
+    assert!(ask(&[]).1.contains("BACKLOG GROWS"));
+}

@@ -396,3 +396,70 @@ fn what_is_left_of_work_on_messages_is_no_operation() {
         assert!((part / whole - 1.0).abs() < 0.03, "{name}: {part} for {whole}");
     }
 }
+
+/// `front` forks `side`, and calls what ends in `back`; a visit in between, or `middle`, records no spans, and nobody records a call. Times of `back` vary, those of `side` too.
+fn without_calls(count: u64, without: &str) -> String {
+    let vary = |number: u64, of: u64| number.wrapping_mul(of) % 97 * 40;
+    (0..count).fold(String::new(), |text, number| {
+        let (back, side) = (vary(number, 31), vary(number, 57));
+        let end = 3000 + back;
+        let rows: [Row; 5] = [
+            ("front", 1, 0, 2, 0, (end + 900).max(side + 4000), "go"),
+            ("side", 2, 1, 2, 200, side + 3900, "side"),
+            ("outer", 3, 1, 2, 300, end + 700, "outer"),
+            ("middle", 4, 3, 2, 600, end + 300, "middle"),
+            ("back", 5, 4, 2, 1000, end, "back"),
+        ];
+        let left: Vec<Row> = rows.into_iter().filter(|row| row.0 != without).collect();
+        text + &spans_at(number + 1, 20_000 * number, &left, "")
+    })
+}
+
+/// Where services record no calls, times tell which visit waited for one that records no spans.
+#[test]
+fn a_lost_service_is_waited_for_by_the_visit_that_takes_as_much_longer() {
+    let of = |without: &str| {
+        let sub = reduced("t.jsonl", without_calls(600, without).as_bytes());
+        let (model, findings, origins) =
+            complete(&sub, &Configuration::default()).expect("there is something to model");
+        let results = layered(&model, &LayeredOptions::default()).expect("it can be solved");
+        let told = findings.iter().find(|own| own.code.0 == "M075").map(|own| own.notes.join("\n"));
+        let intervals = utilization::intervals(&model, &results, Some(&origins));
+        (["outer", "side", "front"].map(|name| demand(&sub, name).0), told, model, intervals)
+    };
+    let (whole, told, ..) = of("");
+    assert_eq!(told, None);
+    let (left, told, model, intervals) = of("middle");
+    // What `middle` does itself, 0.7 ms, looks like the work of `outer`; what it waits for does not.
+    assert!((left[0] - whole[0] - 0.7e-3).abs() < 1e-4, "{left:?} for {whole:?}");
+    assert!((left[1] / whole[1] - 1.0).abs() < 1e-6 && (left[2] - whole[2]).abs() < 2e-5, "{left:?} {whole:?}");
+    let told = told.expect("its time is work at most");
+    assert!(told.contains("`outer`: 1.3 ms an invocation"), "{told}");
+    let low = |name: &str| intervals[model.processor_named(name).expect("it is there").index()].map(|own| own.low);
+    assert_eq!(low("outer"), Some(0.0));
+    assert!(low("side").is_none_or(|low| low > 0.0), "`side` waits for nobody");
+    // Nothing but its own work lies below it: any may have waited.
+    let (_, told, ..) = of("outer");
+    assert!(told.is_some_and(|told| told.contains("`go`")));
+}
+
+/// Visits that only run beside what a lost service calls do not wait for it.
+#[test]
+fn a_visit_that_runs_beside_waits_for_nothing() {
+    let text: String = (0..600).fold(String::new(), |text, number: u64| {
+        let rows: [Row; 3] = [
+            ("front", 1, 0, 2, 0, 9000, "go"),
+            ("side", 2, 1, 2, 200, 8800 + number * 31 % 97, "side"),
+            ("back", 5, 4, 2, 1000, 3000 + number * 57 % 97 * 40, "back"),
+        ];
+        text + &spans_at(number + 1, 20_000 * number, &rows, "")
+    });
+    let told = report(&text);
+    assert_eq!(told.counted.get("parent that records no spans"), Some(&600), "{:?}", told.counted);
+    let sub = reduced("t.jsonl", text.as_bytes());
+    let (found, _) = demand(&sub, "side");
+    assert!((found - 8.65e-3).abs() < 0.1e-3, "{found}");
+    let (_, findings, _) = complete(&sub, &Configuration::default()).expect("there is something to model");
+    let told = findings.iter().find(|own| own.code.0 == "M075").map(|own| own.notes.join("\n")).unwrap_or_default();
+    assert!(told.contains("`side`") && told.contains("`go`"), "{findings:?}");
+}

@@ -129,3 +129,21 @@ fn a_configuration_is_not_overwritten() {
     let text = std::fs::read_to_string(&config).expect("it was written");
     assert!(text.contains("rate = \"10/s\""), "{text}");
 }
+
+/// Calls that a client gives up while their server works on are tried once more: more of them, the longer responses take.
+#[test]
+fn calls_that_end_by_a_timeout_are_told() {
+    let folder = Folder::new();
+    let ended = attribute("error.type", "timeout");
+    let failed = trace().replace(&attribute("http.response.status_code", "503"), &ended);
+    let own: String = failed.lines().fold(String::new(), |text, line| {
+        // The server served it.
+        let line = if line.contains("\"read\"") { line.replace(&ended, "") } else { line.to_owned() };
+        text + &line + "\n"
+    });
+    let told = run(&["solve", &folder.file("t.jsonl", &own)]).err;
+    assert!(told.contains("warning[M052]") && told.contains("10 failed for their client alone"), "{told}");
+    assert!(told.contains("calls of `read` that end by a timeout are made once more"), "{told}");
+    let told = run(&["solve", &folder.file("u.jsonl", &trace())]).err;
+    assert!(!told.contains("for their client alone") && !told.contains("by a timeout"), "{told}");
+}

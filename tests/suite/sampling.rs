@@ -270,3 +270,45 @@ fn names_that_differ_in_a_number_are_told_with_their_pattern() {
     assert!(many.hints[0].contains("`--group 'Product.get-*'`"), "{many:?}");
     assert_eq!(told(&|number| format!("step {}", number % 4)), None);
 }
+
+/// Operations of a file that ends too early: by time none of the same time is missing, else their identifiers tell how many are, or nothing does.
+#[test]
+fn operations_behind_the_end_of_a_file_are_told() {
+    let count = 1000_u64;
+    let document = |order: &dyn Fn(&mut Vec<u64>)| {
+        let mut numbers: Vec<u64> = (0..count).collect();
+        order(&mut numbers);
+        let traces: Vec<String> = numbers.into_iter().map(|number| {
+            let start = 1_700_000_000_000_000 + number * 100_000;
+            format!(
+                "{{\"traceID\":\"{0:032x}\",\"spans\":[{{\"traceID\":\"{0:032x}\",\"spanID\":\"00000000000000aa\",\"operationName\":\"go\",\"startTime\":{start},\
+                 \"duration\":1000,\"tags\":[],\"processID\":\"p1\"}}],\"processes\":{{\"p1\":{{\"serviceName\":\"s\",\"tags\":[]}}}}}}",
+                id(number)
+            )
+        }).collect();
+        format!("{{\"data\":[{}]}}", traces.join(","))
+    };
+    let cut = |text: &str| text.as_bytes()[..text.len() * 7 / 10].to_vec();
+    let by_time = document(&|_| ());
+    let whole = rate(&reduced(by_time.as_bytes(), None)).0;
+    let (found, findings) = rate(&reduced(&cut(&by_time), None));
+    assert!(
+        (found / whole - 1.0).abs() < 0.01 && !noted(&findings, "end too early"),
+        "{found} for {whole}: {findings:?}"
+    );
+    let by_id = document(&|numbers| numbers.sort_by_key(|number| id(*number) as u64 as u128 & (u128::MAX >> 65)));
+    let (found, findings) = rate(&reduced(&cut(&by_id), None));
+    assert!((found / whole - 1.0).abs() < 0.02, "{found} for {whole}: {findings:?}");
+    assert!(noted(&findings, "files by trace that end too early"), "{findings:?}");
+    let in_no_order = document(&|numbers| numbers.sort_by_key(|number| number.wrapping_mul(7_919) % 1009));
+    let sub = reduced(&cut(&in_no_order), None);
+    let (found, findings) = rate(&sub);
+    assert!((found / whole / 0.7 - 1.0).abs() < 0.02, "{found} for {whole}");
+    assert!(noted(&findings, "the rate and all utilisations are lower bounds"), "{findings:?}");
+    let again = saved::parse(&"t".into(), &saved::write(&sub, "task")).expect("it is a sub-model").0;
+    assert_eq!(rate(&again).1, findings, "a saved sub-model tells the same");
+    let whole = rate(&reduced(in_no_order.as_bytes(), None)).1;
+    assert!(!noted(&whole, "too early"), "a whole file lacks nothing: {whole:?}");
+    let given = rate(&reduced(&cut(&in_no_order), Some(0.7))).0;
+    assert!((given / found - 1.0 / 0.7).abs() < 1e-3, "what is asked for goes before: {given}");
+}

@@ -41,6 +41,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod batches;
 pub mod bounds;
 mod builder;
 pub mod calibration;

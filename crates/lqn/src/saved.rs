@@ -96,6 +96,8 @@ struct ScenarioShape {
     failures: u64,
     #[serde(skip_serializing_if = "is_zero", default)]
     chosen: u64,
+    #[serde(skip_serializing_if = "is_zero", default)]
+    truncated: u64,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     sampled: Option<SampledShape>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -202,6 +204,8 @@ struct EntryShape {
     visits: Option<StaysShape>,
     #[serde(skip_serializing_if = "MomentsShape::is_nothing", default)]
     way: MomentsShape,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    batches: Option<BatchesShape>,
     #[serde(skip_serializing_if = "is_zero", default)]
     inferred: u64,
     #[serde(skip_serializing_if = "is_zero", default)]
@@ -211,11 +215,26 @@ struct EntryShape {
     #[serde(skip_serializing_if = "is_zero", default)]
     silent: u64,
     #[serde(skip_serializing_if = "is_zero", default)]
+    may_wait: u64,
+    #[serde(skip_serializing_if = "is_zero", default)]
     failures: u64,
+    #[serde(skip_serializing_if = "is_zero", default)]
+    given_up: u64,
     #[serde(skip_serializing_if = "is_zero", default)]
     retries: u64,
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     witnesses: Vec<WitnessShape>,
+}
+
+/// Batches of messages.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct BatchesShape {
+    time: MomentsShape,
+    messages: u64,
+    squares: u64,
+    products: String,
+    most: u64,
 }
 
 #[derive(Serialize, Deserialize)]

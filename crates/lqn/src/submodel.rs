@@ -12,6 +12,7 @@ mod sums;
 use indexmap::IndexMap;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
+use crate::batches::Batches;
 use crate::deployment::Deployment;
 use crate::sketch::Sketch;
 use crate::stays::Stays;
@@ -188,12 +189,15 @@ impl SubModel {
             stays: Stays::default(),
             visits: Stays::default(),
             way: Moments::default(),
+            batches: Batches::default(),
             outvoted: 0,
             inferred: 0,
             inferred_requests: 0,
             undated: 0,
             silent: 0,
+            may_wait: 0,
             failures: 0,
+            given_up: 0,
             retries: 0,
             witnesses: Vec::new(),
         });

@@ -245,6 +245,10 @@ pub struct SpanItem {
     pub retry: bool,
     /// How many spans beside it were lost and inferred from it: its parent, the server of a call, a call that it must have made.
     pub lost_beside: u32,
+    /// How many messages it worked on together, where it is linked to them; 0 elsewhere.
+    pub batch: u32,
+    /// Whether it may have waited for a service that records no spans, and recorded no call itself.
+    pub may_wait: bool,
     /// How the visit is known that begins here.
     pub evidence: VisitEvidence,
 }
@@ -312,7 +316,7 @@ pub struct Operation {
     /// the events' times; `None` where the trace does not tell.
     pub start: Option<i64>,
     /// How many operations it stands for, one by the probability with which it was kept: 1 where all were. `None` where the trace does not tell;
-    /// [`Operation::CHOSEN`] where it was kept for what it is.
+    /// [`Operation::CHOSEN`] where it was kept for what it is, [`Operation::TRUNCATED`] where others like it are missing.
     pub weight: Option<f64>,
     /// Whether that was given by who reads the trace, and not recorded.
     pub weight_given: bool,
@@ -327,6 +331,8 @@ pub struct Operation {
 impl Operation {
     /// The weight of one that was kept for what it is, such as slow or failed.
     pub const CHOSEN: f64 = -1.0;
+    /// The weight of one in a file that ends too early and has its operations in another order than that of time: it stands for some behind the end.
+    pub const TRUNCATED: f64 = -2.0;
 
     /// The span that an event was read from, where it was read from one.
     pub fn span_of(&self, event: &Event) -> Option<&SpanItem> {

@@ -57,7 +57,7 @@ fn values<'t>(table: &'t Table, point: &'t Point) -> impl Iterator<Item = &'t Va
 }
 
 /// A row each point: the subject where there are several, the parameters by their paths, the figures by their names, and
-/// `state`, which is `converged`, `not converged` or `failed`. Of a calibrated model each figure has `FIGURE.low` and `FIGURE.high` behind all figures. Seconds and per second, with all digits.
+/// `state`, which is `converged`, `backlog grows`, `not converged` or `failed`. Of a calibrated model each figure has `FIGURE.low` and `FIGURE.high` behind all figures. Seconds and per second, with all digits.
 pub fn csv(table: &Table) -> String {
     let mut header = Vec::new();
     if table.subjects.len() > 1 {
@@ -115,7 +115,8 @@ pub fn json(table: &Table) -> String {
             let ends = |own: &Option<Interval>| own.map_or(Json::Null, |own| json!([own.low, own.high]));
             document.insert("intervals".into(), point.intervals.iter().map(ends).collect());
         }
-        if let (State::Doubtful(reason) | State::Failed(reason), Json::Object(document)) = (&point.state, &mut document)
+        if let (State::Backlog(reason) | State::Doubtful(reason) | State::Failed(reason), Json::Object(document)) =
+            (&point.state, &mut document)
         {
             document.insert("reason".into(), json!(reason));
         }

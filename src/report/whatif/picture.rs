@@ -28,7 +28,7 @@ pub fn plots(table: &Table) -> Vec<Plot> {
                         series.push((key, Series { name, points: Vec::new(), bars: Vec::new() }));
                         series.len() - 1
                     });
-                    let doubtful = point.state != State::Converged;
+                    let doubtful = !matches!(point.state, State::Converged | State::Backlog(_));
                     let value = point.figures[measure].filter(|value| value.is_finite()).map(|value| value * factor);
                     series[found].1.points.push((places[point.at[0]], value, doubtful));
                     if let Some(own) =

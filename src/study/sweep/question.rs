@@ -1,8 +1,11 @@
 //! What if: parameters of one or several subjects varied, and figures read from each solution.
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::lqn::Model;
 use crate::lqn::results::Results;
 use crate::model::parameter::{Asked, Axis, Change, Path, Subject, Value};
+use crate::solve::solve;
+use crate::study::backlog::beside_backlogs;
 use crate::study::effect::no_difference;
 use crate::study::figure::Figure;
 use crate::study::interval::{Interval, figures_of, others, solutions, widened};
@@ -74,18 +77,35 @@ impl Question {
     }
 
     fn read(&self, asked: &Asked, results: &Results) -> Read {
-        let state =
-            if results.convergence.converged { State::Converged } else { State::Doubtful(results.caveats.join("; ")) };
+        let beside = self.beside_backlogs(asked, results);
+        let results = beside.as_ref().map_or(results, |(results, _)| results);
+        let state = match &beside {
+            Some((_, backlogs)) if !backlogs.is_empty() => State::Backlog(backlogs.clone()),
+            _ if results.convergence.converged => State::Converged,
+            _ => State::Doubtful(results.caveats.join("; ")),
+        };
         let figure = |measure: &Figure| {
             // Where more arrives than is served, figures grow for as long as one looks: there are none.
             if results.convergence.saturated {
                 return None;
             }
-            measure.of(&asked.model, results, asked.origins.as_ref())
+            measure.of(&asked.model, results, asked.origins.as_ref()).filter(|figure| figure.is_finite())
         };
         let figures: Vec<Option<f64>> = self.measures.iter().map(figure).collect();
         let intervals = self.intervals(asked, &figures);
         (figures, intervals, state)
+    }
+
+    /// The solution where nothing but consumers of messages is overloaded, and what these have to catch up with.
+    fn beside_backlogs(&self, asked: &Asked, results: &Results) -> Option<(Results, String)> {
+        if !results.convergence.saturated {
+            return None;
+        }
+        let options = &self.options.solver;
+        let mut solver = |model: &Model| solve(model, options, None, &mut ()).map(|solution| solution.results);
+        let (results, backlogs) = beside_backlogs(&asked.model, asked.origins.as_ref(), &mut solver).ok().flatten()?;
+        let told: Vec<String> = backlogs.iter().map(|backlog| backlog.finding(&asked.model).message).collect();
+        Some((results, told.join("; ")))
     }
 
     /// What models that fit as well as a calibrated one make of the figures. Percentiles have none: each would take a simulation.

@@ -51,6 +51,8 @@ pub struct Point {
 pub enum State {
     /// The solver converged.
     Converged,
+    /// It did but for consumers of messages that get more than they serve: which, and by how much their backlogs grow. All else is solved.
+    Backlog(String),
     /// It did not: what the solver says.
     Doubtful(String),
     /// There is no solution: the reason.
@@ -62,6 +64,7 @@ impl State {
     pub fn word(&self) -> &'static str {
         match self {
             Self::Converged => "converged",
+            Self::Backlog(_) => "backlog grows",
             Self::Doubtful(_) => "not converged",
             Self::Failed(_) => "failed",
         }

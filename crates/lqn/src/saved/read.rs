@@ -6,9 +6,10 @@ use rustc_hash::FxHashSet;
 
 use super::write::digits;
 use super::{
-    BlockShape, BranchShape, DeploymentShape, Document, EntryShape, IdsShape, Kept, MOST, MOST_SQUARES, MomentsShape,
-    StartsShape, VERSION, WorkShape,
+    BatchesShape, BlockShape, BranchShape, DeploymentShape, Document, EntryShape, IdsShape, Kept, MOST, MOST_SQUARES,
+    MomentsShape, StartsShape, VERSION, WorkShape,
 };
+use crate::batches::Batches;
 use crate::codes;
 use crate::deployment::{self, Replica, Seen};
 use crate::kept_ids::{KeptIds, Numbers};
@@ -118,6 +119,20 @@ impl Reader<'_> {
         Moments { count: self.count(shape.count, MOST, item), sum, squares }
     }
 
+    fn batches(&mut self, shape: &BatchesShape, item: &str) -> Batches {
+        let products = shape.products.parse().unwrap_or_else(|_| {
+            self.wrong(item, format!("`{}` is no whole number", shape.products));
+            0
+        });
+        Batches {
+            time: self.moments(&shape.time, item),
+            messages: self.count(shape.messages, MOST, item),
+            squares: shape.squares,
+            products: Seconds(products),
+            most: self.count(shape.most, shape.messages, item),
+        }
+    }
+
     fn starts(&mut self, shape: &StartsShape, item: &str) -> Starts {
         let mut cells = Vec::with_capacity(shape.cells.len());
         if !shape.responses.is_empty() && shape.responses.len() != shape.cells.len() {
@@ -150,7 +165,7 @@ impl Reader<'_> {
                 [shape.headless, shape.pieces, shape.unlinked].map(|count| self.count(count, fragments, &item));
             let apart = self.count(shape.apart, unlinked, &item);
             let failures = self.count(shape.failures, operations, &item);
-            let chosen = self.count(shape.chosen, operations, &item);
+            let [chosen, truncated] = [shape.chosen, shape.truncated].map(|count| self.count(count, operations, &item));
             let mended = self.count(shape.mended, MOST, &item);
             let sampled = shape.sampled.as_ref().map(|own| Sampled {
                 operations: self.count(own.operations, operations, &item),
@@ -176,7 +191,7 @@ impl Reader<'_> {
             (total.pieces, total.unlinked, total.apart, total.mended) = (pieces, unlinked, apart, mended);
             total.undated = undated.unwrap_or_default();
             (total.operations, total.fragments, total.headless) = (operations, fragments, headless);
-            (total.failures, total.chosen) = (failures, chosen);
+            (total.failures, total.chosen, total.truncated) = (failures, chosen, truncated);
             total.sampled = sampled.unwrap_or_default();
             (total.starts, total.stays) = (starts, stays);
             (total.first_start, total.last_start, total.last_end) =
@@ -255,16 +270,20 @@ impl Reader<'_> {
         let stays = self.stays(shape.stays.as_ref(), &item);
         let visits = self.stays(shape.visits.as_ref(), &item);
         let way = self.moments(&shape.way, &item);
+        let batches = shape.batches.as_ref().map(|own| self.batches(own, &item));
         let entry = sub.entry_mut(index);
         (entry.response, entry.responses) = (response, responses);
         (entry.stays, entry.visits, entry.way) = (stays, visits, way);
+        entry.batches = batches.unwrap_or_default();
         entry.invocations = self.count(shape.invocations, MOST, &item);
         entry.moved_waits = self.count(shape.moved_waits, MOST, &item);
         entry.untimed_delays = self.count(shape.untimed_delays, MOST, &item);
-        [entry.inferred, entry.undated, entry.silent] =
-            [shape.inferred, shape.undated, shape.silent].map(|count| self.count(count, entry.invocations, &item));
+        [entry.inferred, entry.undated, entry.silent, entry.may_wait] =
+            [shape.inferred, shape.undated, shape.silent, shape.may_wait]
+                .map(|count| self.count(count, entry.invocations, &item));
         entry.inferred_requests = self.count(shape.inferred_requests, MOST, &item);
         entry.failures = self.count(shape.failures, MOST, &item);
+        entry.given_up = self.count(shape.given_up, MOST, &item);
         entry.retries = self.count(shape.retries, MOST, &item);
         if shape.witnesses.len() > WITNESSES {
             self.wrong(&item, format!("an entry has at most {WITNESSES} witnesses"));

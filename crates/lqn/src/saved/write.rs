@@ -6,10 +6,11 @@ use super::kept::{Kept, KeptShape};
 use super::stays::StaysShape;
 use super::timing;
 use super::{
-    ActivityShape, BlockShape, BranchShape, BranchTotalShape, DeploymentShape, Document, EntryShape, IdsShape,
-    MomentsShape, NumbersShape, ReplicaShape, RequestShape, RequestWord, SampledShape, ScenarioShape, StartsShape,
-    UndatedShape, VERSION, WitnessShape, WorkShape,
+    ActivityShape, BatchesShape, BlockShape, BranchShape, BranchTotalShape, DeploymentShape, Document, EntryShape,
+    IdsShape, MomentsShape, NumbersShape, ReplicaShape, RequestShape, RequestWord, SampledShape, ScenarioShape,
+    StartsShape, UndatedShape, VERSION, WitnessShape, WorkShape,
 };
+use crate::batches::Batches;
 use crate::deployment::{Replica, Seen};
 use crate::kept_ids::KeptIds;
 use crate::starts::Starts;
@@ -50,6 +51,7 @@ pub(super) fn document(sub: &SubModel, merge: &str, kept: Option<&Kept>) -> Docu
             mended: total.mended,
             failures: total.failures,
             chosen: total.chosen,
+            truncated: total.truncated,
             sampled: (total.sampled != Sampled::default()).then_some(SampledShape {
                 operations: total.sampled.operations,
                 thousandths: total.sampled.thousandths,
@@ -111,11 +113,20 @@ fn entry_shape(sub: &SubModel, entry: &EntryTotal, numbers: &[u32]) -> EntryShap
         stays: StaysShape::of(&entry.stays),
         visits: StaysShape::of(&entry.visits),
         way: MomentsShape::of(&entry.way),
+        batches: (entry.batches != Batches::default()).then(|| BatchesShape {
+            time: MomentsShape::of(&entry.batches.time),
+            messages: entry.batches.messages,
+            squares: entry.batches.squares,
+            products: entry.batches.products.0.to_string(),
+            most: entry.batches.most,
+        }),
         inferred: entry.inferred,
         inferred_requests: entry.inferred_requests,
         undated: entry.undated,
         silent: entry.silent,
+        may_wait: entry.may_wait,
         failures: entry.failures,
+        given_up: entry.given_up,
         retries: entry.retries,
         witnesses: entry
             .witnesses

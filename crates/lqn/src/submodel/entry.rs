@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::{EntryIndex, EntryKey, FxIndexMap, Interaction, Moments, Seconds};
+use crate::batches::Batches;
 use crate::sketch::Sketch;
 use crate::stays::{MOST_VISITS, Stays};
 use crate::timing::{CallLabel, CallTotal, PairTotal};
@@ -234,6 +235,8 @@ pub struct EntryTotal {
     pub visits: Stays<MOST_VISITS>,
     /// How long calls were on their way to it, where traces have both halves.
     pub way: Moments,
+    /// The batches of messages that it worked on, where spans are linked to them.
+    pub batches: Batches,
     /// How many of its invocations were taken from an entry of another type that was outvoted. Completion counts them.
     pub outvoted: u64,
     /// Of how many of its invocations the span was lost: no own time of theirs is known.
@@ -244,8 +247,12 @@ pub struct EntryTotal {
     pub undated: u64,
     /// How many of its invocations its service recorded nothing of.
     pub silent: u64,
+    /// How many of its invocations may have waited for a service that records no spans, without a trace of their call: their own time is work at most.
+    pub may_wait: u64,
     /// How many of its invocations failed, as far as traces tell.
     pub failures: u64,
+    /// How many of its invocations failed for their client and not for itself, as where the client's timeout ended first.
+    pub given_up: u64,
     /// How many of its invocations were asked for once more, after one that failed.
     pub retries: u64,
     /// The least origins of invocations, in order, at most [`WITNESSES`].
@@ -266,13 +273,16 @@ impl EntryTotal {
         self.inferred_requests += other.inferred_requests;
         self.undated += other.undated;
         self.silent += other.silent;
+        self.may_wait += other.may_wait;
         self.failures += other.failures;
+        self.given_up += other.given_up;
         self.retries += other.retries;
         self.response.merge(&other.response);
         self.responses.merge(&other.responses);
         self.stays.merge(&other.stays);
         self.visits.merge(&other.visits);
         self.way.merge(&other.way);
+        self.batches.merge(&other.batches);
         for (at, work) in &other.work {
             self.work.entry(*at).or_default().add(work);
         }
@@ -303,12 +313,15 @@ impl EntryTotal {
         self.stays.merge(&other.stays);
         self.visits.merge(&other.visits);
         self.way.merge(&other.way);
+        self.batches.merge(&other.batches);
         self.outvoted += other.outvoted;
         self.inferred += other.inferred;
         self.inferred_requests += other.inferred_requests;
         self.undated += other.undated;
         self.silent += other.silent;
+        self.may_wait += other.may_wait;
         self.failures += other.failures;
+        self.given_up += other.given_up;
         self.retries += other.retries;
         for (label, call) in &other.calls {
             self.calls.entry(label.renumbered(entries)).or_default().merge(call);

@@ -150,6 +150,7 @@ impl EntryTotal {
         }
         self.undated = self.undated.min(left);
         self.silent = self.silent.min(left);
+        self.may_wait = self.may_wait.min(left);
         self.forget_responses(left, before);
     }
 
@@ -165,7 +166,9 @@ impl EntryTotal {
             &mut self.inferred_requests,
             &mut self.undated,
             &mut self.silent,
+            &mut self.may_wait,
             &mut self.failures,
+            &mut self.given_up,
             &mut self.retries,
         ] {
             *own = share(*own);

@@ -49,6 +49,8 @@ pub struct ScenarioTotal {
     pub failures: u64,
     /// How many of all a sampler kept for what they are, such as slow or failed, as far as traces tell.
     pub chosen: u64,
+    /// How many of all come from files that end too early and lack operations of all times.
+    pub truncated: u64,
     /// How they were sampled, as far as traces tell.
     pub sampled: Sampled,
     /// The trace identifiers of those that tell nothing of it.
@@ -107,6 +109,7 @@ impl ScenarioTotal {
         self.beheaded += other.beheaded;
         self.failures += other.failures;
         self.chosen += other.chosen;
+        self.truncated += other.truncated;
         self.sampled.merge(&other.sampled);
         self.ids.merge(&other.ids);
         self.told_ids.merge(&other.told_ids);
@@ -146,6 +149,8 @@ pub enum Settled {
     Mixed,
     /// They were kept for what they are, so that their trace identifiers tell nothing of the others.
     Chosen,
+    /// Their files end too early and lack operations of all times, in no order of their trace identifiers.
+    Truncated,
 }
 
 impl Settled {
@@ -163,7 +168,7 @@ impl Settled {
     pub fn probability(self) -> Option<f64> {
         match self {
             Self::Kept(parts) => Some(parts as f64 / Self::PARTS),
-            Self::Mixed | Self::Chosen => None,
+            Self::Mixed | Self::Chosen | Self::Truncated => None,
         }
     }
 }

@@ -137,6 +137,7 @@ impl Summary {
         entry.inferred += u64::from(is_inferred);
         entry.inferred_requests += if is_inferred { requests.len() as u64 } else { 0 };
         entry.silent += u64::from(evidence == VisitEvidence::Silent);
+        entry.may_wait += u64::from(outcomes::may_wait(toeg, accepted_at));
         let branches = branches.of_entry(number);
         let invocation = Invocation { toeg, outcome, entry: number as u32, nodes, requests, branches };
         let strands = !branches.is_empty() && (!is_measured(toeg) || are_strands(invocation));
@@ -200,6 +201,9 @@ impl Summary {
             if let Some(begin) = toeg.operation().start {
                 let asynchronous = outcome.entries[number].interaction == Interaction::Asynchronous;
                 let entry = self.submodel.entry_mut(index);
+                if let Some(messages) = outcomes::batch(toeg, accepted_at) {
+                    entry.batches.add(messages, own.iter().map(|own| own.seconds).sum());
+                }
                 // Only the client of a call tells when its server worked.
                 let is_dated = evidence != VisitEvidence::Copied && !(is_inferred && asynchronous);
                 entry.undated += u64::from(!is_dated);
@@ -264,6 +268,10 @@ impl Summary {
         let id = u128::from_str_radix(&operation.run, 16).ok().filter(|_| tells);
         match operation.weight {
             Some(Operation::CHOSEN) => one.chosen = 1,
+            Some(Operation::TRUNCATED) => {
+                one.truncated = 1;
+                id.into_iter().for_each(|id| one.ids.add(id));
+            }
             Some(weight) => {
                 one.sampled.add(weight);
                 id.filter(|_| !operation.weight_given).into_iter().for_each(|id| one.told_ids.add(id));

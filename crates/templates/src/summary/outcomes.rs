@@ -12,6 +12,16 @@ pub(super) fn failed(toeg: &Toeg, node: NodeId) -> bool {
     span(toeg, node).is_some_and(|span| span.failed)
 }
 
+/// How many messages a visit worked on that was accepted at a node, where it is linked to them.
+pub(super) fn batch(toeg: &Toeg, accepted_at: NodeId) -> Option<u64> {
+    span(toeg, accepted_at).map(|span| span.batch.into()).filter(|messages| *messages > 0)
+}
+
+/// Whether a visit that was accepted at a node may have waited for a service that records no spans.
+pub(super) fn may_wait(toeg: &Toeg, accepted_at: NodeId) -> bool {
+    span(toeg, accepted_at).is_some_and(|span| span.may_wait)
+}
+
 /// How a visit is known that was accepted at a node.
 pub(super) fn evidence(toeg: &Toeg, names: &TraceNames, accepted_at: NodeId) -> VisitEvidence {
     match span(toeg, accepted_at) {
@@ -68,6 +78,9 @@ impl Summary {
                 self.submodel.entry_mut(to).retries += 1;
             }
             before.retain(|other| *other != (to, thread));
+            if failed(toeg, request.at) && callee != NONE && !failed(toeg, callee) {
+                self.submodel.entry_mut(to).given_up += 1;
+            }
             if failed(toeg, request.at) || failed(toeg, callee) {
                 before.push((to, thread));
             }

@@ -443,7 +443,7 @@ fn follow_links(work: &mut Work<'_>) {
         };
         work.parent[index as usize] = cause;
         let span = &mut work.spans.spans[index as usize];
-        (span.follows, span.remote) = (true, true);
+        (span.follows, span.remote, span.batch) = (true, true, span.links);
         for other in senders.into_iter().filter(|sender| *sender != cause) {
             added.push(message_of_batch(work, index, other));
             work.count("message that came in a batch", other, |place| {
@@ -472,7 +472,8 @@ fn follow_links(work: &mut Work<'_>) {
 fn message_of_batch(work: &mut Work<'_>, consumer: u32, sender: u32) -> u32 {
     let (own, sent) = (*work.span(consumer), *work.span(sender));
     let cpu = if own.cpu.is_nan() { f64::NAN } else { 0.0 };
-    let span = Span { trace: sent.trace, parent: sent.id, end: own.start, cpu, links: 0, weight: f64::NAN, ..own };
+    let span =
+        Span { trace: sent.trace, parent: sent.id, end: own.start, cpu, links: 0, batch: 0, weight: f64::NAN, ..own };
     let index = work.spans.spans.len() as u32;
     work.spans.spans.push(span);
     work.parent.push(sender);

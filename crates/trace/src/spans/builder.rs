@@ -94,6 +94,8 @@ pub struct Builder<'a> {
     pub(crate) outlet: Option<Outlet<'a>>,
     /// How many it took.
     handed_on: usize,
+    /// Whether the input ended in the middle.
+    pub(crate) is_truncated: bool,
 }
 
 impl<'a> Builder<'a> {
@@ -133,6 +135,7 @@ impl<'a> Builder<'a> {
             passes_on: false,
             outlet: None,
             handed_on: 0,
+            is_truncated: false,
         }
     }
 
@@ -344,6 +347,7 @@ impl<'a> Builder<'a> {
 
     /// The input ends in the middle: forgets spans of which it does not say any more who recorded them.
     pub fn ends_early(&mut self) {
+        self.is_truncated = true;
         if let Some(first) = self.waiting.iter().map(|(index, _)| *index).min() {
             self.truncate((first, self.spans.links.len()));
         }

@@ -16,12 +16,14 @@ use crate::spans::clocks::Clocks;
 use crate::spans::formats::{Piece, SpanFormat};
 use crate::spans::grouping::Groups;
 use crate::spans::model::Spans;
+use crate::spans::order::Order;
 use crate::spans::recording::Recording;
 use crate::spans::store::Store;
 use crate::spans::{SpanOptions, pipeline};
 use crate::{ReadReport, Sink, TraceNames, Wanted, codes};
 use dyelog_diagnostic::names::Names;
 use dyelog_diagnostic::{Diagnostic, Diagnostics, Place};
+use rustc_hash::FxHashSet;
 
 /// Takes spans as they were recorded, with the names that they use; `Break` ends the reading.
 pub type TakeSpans<'t> = dyn FnMut(&Names, &Spans) -> ControlFlow<()> + 't;
@@ -45,6 +47,10 @@ struct Gathered<'t> {
     stopped: Arc<AtomicBool>,
     groups: Groups,
     clocks: Clocks,
+    /// Of the file that is being read.
+    order: Order,
+    /// Files that end too early, and lack operations of all times.
+    truncated: FxHashSet<Arc<str>>,
     about_services: ReadReport,
     failure: Option<io::Error>,
 }
@@ -64,6 +70,7 @@ impl Gathered<'_> {
         if !self.as_recorded {
             self.groups.name(&mut spans.spans, names);
             self.clocks.look(&spans);
+            spans.spans.iter().for_each(|span| self.order.add(span.start));
             name_services(names, &mut spans, &mut self.about_services);
         }
         self.failure = self.store.append(spans).err();
@@ -81,6 +88,8 @@ impl<'t> SpanFiles<'t> {
             stopped: Arc::default(),
             groups: Groups::new(&options.grouping),
             clocks: Clocks::default(),
+            order: Order::default(),
+            truncated: FxHashSet::default(),
             about_services: ReadReport::default(),
             failure: None,
         };
@@ -144,6 +153,7 @@ impl<'t> SpanFiles<'t> {
         read: impl FnOnce(&mut Builder<'_>) -> Result<(), Diagnostics>,
     ) -> Result<ReadReport, Diagnostics> {
         let gathered = &mut self.gathered;
+        gathered.order = Order::default();
         let mut builder = Builder::keeping(file, &mut names.names, &self.wanted);
         builder.table.clone_from(&self.options.table);
         builder.spill.clone_from(&self.options.spill);
@@ -151,13 +161,16 @@ impl<'t> SpanFiles<'t> {
         builder.passes_on = gathered.take.is_some() && !gathered.by_trace;
         builder.outlet = Some(Box::new(|spans, names| gathered.add(spans, names)));
         read(&mut builder)?;
-        let count = builder.count();
+        let (count, is_truncated) = (builder.count(), builder.is_truncated);
         builder.outlet = None;
         let (spans, report, foreign) = builder.finish_input();
         if count == 0 {
             return Err(no_spans(file, format.title, foreign, &report));
         }
         self.gathered.add(spans, &mut names.names);
+        if is_truncated && self.gathered.order.is_by_no_time() {
+            self.gathered.truncated.insert(file.into());
+        }
         match &self.gathered.failure {
             Some(error) => Err(cannot_spill(error).into()),
             None => Ok(report),
@@ -193,7 +206,7 @@ impl<'t> SpanFiles<'t> {
     /// # Errors
     /// When spans cannot be written to the folder where they are to go, or read from there.
     pub(crate) fn operations(self, names: &mut TraceNames, sink: &mut dyn Sink) -> Result<ReadReport, Diagnostics> {
-        let Gathered { store, groups, clocks, about_services, failure, .. } = self.gathered;
+        let Gathered { store, groups, clocks, truncated, about_services, failure, .. } = self.gathered;
         if let Some(error) = failure {
             return Err(cannot_spill(&error).into());
         }
@@ -202,9 +215,10 @@ impl<'t> SpanFiles<'t> {
             groups.report(first, &names.names, &mut report);
         }
         let grains = clocks.grains(store.files());
+        let truncated: Vec<bool> = store.files().iter().map(|file| truncated.contains(file)).collect();
         clocks.report(&mut report);
         report.merge(about_services);
-        pipeline::operations(store, &grains, &self.options, names, sink, &mut report)
+        pipeline::operations(store, (&grains, &truncated), &self.options, names, sink, &mut report)
             .map_err(|error| Diagnostics::from(cannot_spill(&error)))?;
         Ok(report)
     }

@@ -34,6 +34,7 @@ mod input;
 mod json;
 mod misread;
 pub mod model;
+mod order;
 mod outcome;
 mod parts;
 pub(crate) mod pieces;

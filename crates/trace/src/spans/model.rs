@@ -94,6 +94,10 @@ pub struct Span {
     pub unlinked: bool,
     /// Whether, of such, nothing was recorded of the trace of its sender.
     pub apart: bool,
+    /// Whether it may have waited for a service that records no spans, without a span of its call.
+    pub may_wait: bool,
+    /// How many messages it works on, where it is linked to them; 0 elsewhere.
+    pub batch: u32,
     /// Whether it failed.
     pub failed: bool,
     /// Whether it is made once more, after another that failed.
@@ -132,6 +136,8 @@ impl Default for Span {
             lost: false,
             unlinked: false,
             apart: false,
+            may_wait: false,
+            batch: 0,
             failed: false,
             retry: false,
             weight: sampling::UNKNOWN,

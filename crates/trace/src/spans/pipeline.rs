@@ -29,13 +29,14 @@ use crate::{
 use dyelog_diagnostic::names::{Name, Names};
 use dyelog_diagnostic::{Diagnostic, Place};
 
-/// Gives out the operations that the spans form, in the order of their start; `grains` are those of the files' clocks.
+/// Gives out the operations that the spans form, in the order of their start; of each file there is the step of its clocks, and whether it
+/// ends too early and lacks operations of all times.
 ///
 /// # Errors
 /// Those of the disk, where spans are kept there.
 pub(super) fn operations(
     store: Store,
-    grains: &[Grain],
+    files: (&[Grain], &[bool]),
     options: &SpanOptions,
     names: &mut TraceNames,
     sink: &mut dyn Sink,
@@ -81,7 +82,7 @@ pub(super) fn operations(
     let survey = survey.settle(&names.names);
     report_skew(&shared.files, &survey.skew, &names.names, report);
     report_unreceived(&survey.unanswered, &names.names, report);
-    let mut giver = Giver::new(survey, grains, options, sink.wanted());
+    let mut giver = Giver::new(survey, files, options, sink.wanted());
     trees.give(shared, |forest, tree, kept| giver.give(forest, tree, kept, names, sink, report).is_continue())?;
     giver.missing.report(report);
     Ok(())
@@ -91,6 +92,7 @@ pub(super) fn operations(
 struct Giver<'o> {
     survey: Survey,
     grains: &'o [Grain],
+    truncated: &'o [bool],
     options: &'o SpanOptions,
     wanted: Arc<Wanted>,
     emitter: Emitter,
@@ -100,10 +102,16 @@ struct Giver<'o> {
 }
 
 impl<'o> Giver<'o> {
-    fn new(survey: Survey, grains: &'o [Grain], options: &'o SpanOptions, wanted: Arc<Wanted>) -> Self {
+    fn new(
+        survey: Survey,
+        (grains, truncated): (&'o [Grain], &'o [bool]),
+        options: &'o SpanOptions,
+        wanted: Arc<Wanted>,
+    ) -> Self {
         Self {
             survey,
             grains,
+            truncated,
             options,
             wanted,
             emitter: Emitter::default(),
@@ -122,7 +130,7 @@ impl<'o> Giver<'o> {
         sink: &mut dyn Sink,
         report: &mut ReadReport,
     ) -> ControlFlow<()> {
-        let Self { survey, grains, options, wanted, emitter, missing, tree, plan } = self;
+        let Self { survey, grains, truncated, options, wanted, emitter, missing, tree, plan } = self;
         let known = Knowledge { learned: &survey.learned, unknown: &survey.unknown };
         load(forest, tree_range, tree);
         // A span that waits for messages is no operation: work on a message belongs to the operation of its producer.
@@ -154,12 +162,14 @@ impl<'o> Giver<'o> {
         let tolerance = tolerance(tree, grains);
         decide_calls(plan, &survey.skew, tolerance);
         let (events, start) = emitter.emit(plan, names, tolerance, tree.spans.len());
-        let weight = tree.spans[0].weight;
+        let first = &tree.spans[0];
+        let is_truncated = truncated.get(first.file as usize).is_some_and(|truncated| *truncated);
+        let weight = if is_truncated { Operation::TRUNCATED } else { first.weight };
         let span_item = |span: &Span, lost| item(span, forest.spans.span_text(span.id), lost, &names.names);
         let mut items: Vec<SpanItem> = tree.spans.iter().zip(lost).map(|(span, lost)| span_item(span, lost)).collect();
         items.extend(emitter.made_up().iter().map(|(at, evidence)| {
             let of = span_item(&tree.spans[*at as usize], 0);
-            SpanItem { replica: Replica::default(), failed: false, retry: false, evidence: *evidence, ..of }
+            SpanItem { replica: Replica::default(), failed: false, retry: false, batch: 0, evidence: *evidence, ..of }
         }));
         let operation = Operation {
             scenario: scenario(plan, &mut names.names),
@@ -183,7 +193,7 @@ impl<'o> Giver<'o> {
     }
 }
 
-/// By span, how many beside it were lost whose place was found: as its parent there is another one, or one that stands for it.
+/// By span, how many beside it were lost whose place was found: as its parent there is another one, or one that stands for it. What a service without spans called has lost none.
 fn lost_beside(tree: &TreeView, ways: &OnTheWay) -> Vec<u32> {
     let is_beside = |(span, parent): (&Span, &u32)| {
         let Some(above) = tree.spans.get(*parent as usize) else { return false };
@@ -191,7 +201,7 @@ fn lost_beside(tree: &TreeView, ways: &OnTheWay) -> Vec<u32> {
             return !ways.is_silent(span.service);
         }
         let is_named = above.id == span.parent || above.id == span.id || above.lost;
-        span.parent.is_some() && !span.follows && !is_named
+        span.parent.is_some() && !span.follows && !above.may_wait && !is_named
     };
     tree.spans.iter().zip(&tree.parents).map(|own| u32::from(is_beside(own))).collect()
 }
@@ -212,6 +222,8 @@ fn item(span: &Span, id: Arc<str>, lost_beside: u32, names: &Names) -> SpanItem 
         failed: span.failed,
         retry: span.retry,
         lost_beside,
+        batch: span.batch,
+        may_wait: span.may_wait,
         evidence: if span.lost { VisitEvidence::Silent } else { VisitEvidence::Recorded },
     }
 }

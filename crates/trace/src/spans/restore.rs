@@ -9,7 +9,7 @@
 //!
 //! Spans many of whose like have lost their parents were called by something that records no spans. Where one call of the trace lies around them whose like
 //! are never answered by a span, that call went there: the service that was called called them ([`silent`]). Else it is part of the operation that the trace
-//! begins with, which does not wait for it as far as anybody knows: these hang below the first span of the trace, if there is one alone, or below the one message of it that no span worked on: they
+//! begins with, which does not wait for it as far as anybody knows, unless times show a visit that does ([`waited`]): these hang below the first span of the trace, if there is one alone, or below the one message of it that no span worked on: they
 //! are part of that work, and may begin after the first span has ended.
 //!
 //! Work on a message whose sender was lost goes the same way, in the trace of the message.
@@ -18,6 +18,7 @@
 //! root of an operation; a single span that serves becomes the root itself.
 
 mod silent;
+mod waited;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -157,6 +158,8 @@ fn restore_trace(work: &mut Work<'_>, members: std::ops::Range<usize>, callers: 
             continue;
         }
         let place = if small { places.find(work, &fragment, callers) } else { None };
+        let are_unseen = place.is_none() && callers.are_unseen(work, &fragment);
+        let waited = if are_unseen { callers.waited(work, &spans, &fragment) } else { None };
         if let Some(place) = place {
             let reason = "lost parent, restored";
             work.count(reason, fragment.members[0], |at| {
@@ -164,25 +167,33 @@ fn restore_trace(work: &mut Work<'_>, members: std::ops::Range<usize>, callers: 
                     .with_note("it was put back there")
             });
             places.attach(work, &fragment, place, added);
-        } else if let Some(caller) = first
-            .filter(|_| callers.are_unseen(work, &fragment))
-            .and_then(|first| places.caller(work, first, &fragment))
+        } else if let Some(caller) = waited.filter(|caller| places.is_whole(work, *caller)) {
+            let (around, names) = (work.span(caller), &work.names);
+            let told = [around.name, around.service].map(|name| names.text(name).escape_debug().to_string());
+            work.count("parent that records no spans, called by a span around it", fragment.members[0], |at| {
+                let [name, service] = told;
+                Diagnostic::warning(codes::LOST_PARENT, at, "the parent of this span was lost, as that of most spans of its operation").with_note(format!(
+                    "`{name}` of `{service}` takes longer by as much as this does, so that it waits for it: what it calls records no spans, and works in what looks like its own time"
+                ))
+            });
+            for waits in [caller, waited::visit_of(work, caller)] {
+                work.spans.spans[waits as usize].may_wait = true;
+            }
+            places.put_below(work, &fragment, caller, added);
+        } else if let Some(caller) =
+            first.filter(|_| are_unseen).and_then(|first| places.caller(work, first, &fragment))
         {
             work.count("parent that records no spans", fragment.members[0], |at| {
                 Diagnostic::warning(codes::LOST_PARENT, at, "the parent of this span was lost, as that of most spans of its operation")
                     .with_note("what calls them records no spans: it counts as called by the first span of the trace, or as the work on its message, and nobody waits")
             });
-            let parent = if fragment.members.len() > 1 {
-                synthesize(work, &fragment, SpanKind::Server, added)
-            } else {
-                fragment.members[0]
-            };
-            for &member in fragment.members.iter().filter(|member| **member != parent) {
-                work.parent[member as usize] = parent;
+            let may_wait: Vec<u32> =
+                callers.may_wait(work, &spans).filter(|index| !fragment.members.contains(index)).collect();
+            for index in may_wait {
+                work.spans.spans[index as usize].may_wait = true;
             }
-            work.parent[parent as usize] = caller;
-            work.spans.spans[parent as usize].follows = true;
-            places.whole.retain(|_, whole| *whole);
+            let top = places.put_below(work, &fragment, caller, added);
+            work.spans.spans[top as usize].follows = true;
         } else if fragment.members.iter().all(|member| !work.span(*member).unlinked) {
             take_as_root(work, &fragment, callers, added);
         }
@@ -229,6 +240,8 @@ pub(super) struct Callers {
     torn: FxHashMap<Name, u64>,
     /// How many spans of each operation that served somebody unknown lie within calls to something that records no spans.
     around: silent::Around,
+    /// Who waited for services of which neither calls nor spans were recorded.
+    waited: waited::Waited,
     /// How many calls of each service there are by their name and peer, and how many of them were answered by a span.
     answered: FxHashMap<(Name, Name, Name), (u64, u64)>,
 }
@@ -237,6 +250,7 @@ impl Callers {
     /// Takes in spans.
     pub fn add(&mut self, work: &Work<'_>) {
         self.add_answers(work);
+        self.waited.add(work);
         let mut missing = FxHashSet::default();
         for &index in &work.sorted {
             let span = work.span(index);
@@ -429,6 +443,20 @@ impl Places {
         let mut open = self.spans.iter().filter(is_open);
         let message = open.next().copied().filter(|_| open.next().is_none());
         message.or(Some(first).filter(|_| member.works_on_messages() || fragment.start <= begun.end))
+    }
+
+    /// Puts a fragment below a visit, by a span in place of the lost one where several spans name that. Gives the top of it.
+    fn put_below(&mut self, work: &mut Work<'_>, fragment: &Fragment, visit: u32, added: &mut Vec<u32>) -> u32 {
+        let top = match fragment.members[..] {
+            [member] => member,
+            _ => synthesize(work, fragment, SpanKind::Server, added),
+        };
+        for &member in fragment.members.iter().filter(|member| **member != top) {
+            work.parent[member as usize] = top;
+        }
+        work.parent[top as usize] = visit;
+        self.whole.retain(|_, whole| *whole);
+        top
     }
 
     fn attach(&mut self, work: &mut Work<'_>, fragment: &Fragment, place: u32, added: &mut Vec<u32>) {

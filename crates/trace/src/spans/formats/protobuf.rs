@@ -96,6 +96,7 @@ pub(super) fn cut_off(
     if strict || used == 0 {
         return Err(finding.into());
     }
+    builder.is_truncated = true;
     builder.report.count("message that cannot be read further", || Diagnostic {
         severity: Severity::Warning,
         ..finding.with_note(format!("the {used} spans before it are used; what came after is lost"))

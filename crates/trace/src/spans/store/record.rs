@@ -17,15 +17,25 @@ pub(super) fn write(spans: &Spans, place: u32, out: &mut Vec<u8>) {
         out.extend(time.to_le_bytes());
     }
     let names = [span.service, span.instance, span.host, span.machine, span.name, span.route, span.peer, span.note];
-    for number in names.map(|name| name.0).into_iter().chain([span.file, span.cores, span.links]) {
+    for number in names.map(|name| name.0).into_iter().chain([span.file, span.cores, span.batch, span.links]) {
         out.extend(number.to_le_bytes());
     }
     let kind = SpanKind::ALL.iter().position(|kind| *kind == span.kind).unwrap_or(0);
     let role = Messaging::ALL.iter().position(|role| *role == span.messaging).unwrap_or(0);
-    let flags =
-        [span.follows, span.remote, span.endless, span.lost, span.failed, span.retry, span.unlinked, span.apart];
-    let flags = flags.iter().rev().fold(0_u8, |flags, flag| flags << 1 | u8::from(*flag));
-    out.extend([kind as u8, role as u8, flags]);
+    let flags = [
+        span.follows,
+        span.remote,
+        span.endless,
+        span.lost,
+        span.failed,
+        span.retry,
+        span.unlinked,
+        span.apart,
+        span.may_wait,
+    ];
+    let flags = flags.iter().rev().fold(0_u16, |flags, flag| flags << 1 | u16::from(*flag));
+    out.extend([kind as u8, role as u8]);
+    out.extend(flags.to_le_bytes());
     for link in spans.links_of(span) {
         out.extend(link.trace.0.to_le_bytes());
         out.extend(link.span.0.to_le_bytes());
@@ -55,14 +65,15 @@ pub(super) fn read(bytes: &mut &[u8], into: &mut Spans) -> Option<()> {
     ] {
         *name = Name(number()?);
     }
-    (span.file, span.cores, span.links) = (number()?, number()?, number()?);
-    let [kind, role, flags] = part(bytes)?;
+    (span.file, span.cores, span.batch, span.links) = (number()?, number()?, number()?, number()?);
+    let [kind, role] = part(bytes)?;
+    let flags = part(bytes).map(u16::from_le_bytes)?;
     span.kind = *SpanKind::ALL.get(usize::from(kind))?;
     span.messaging = *Messaging::ALL.get(usize::from(role))?;
     let flag = |bit: u8| flags >> bit & 1 == 1;
     (span.follows, span.remote, span.endless) = (flag(0), flag(1), flag(2));
     (span.lost, span.failed, span.retry) = (flag(3), flag(4), flag(5));
-    (span.unlinked, span.apart) = (flag(6), flag(7));
+    (span.unlinked, span.apart, span.may_wait) = (flag(6), flag(7), flag(8));
     span.first_link = into.links.len() as u32;
     for _ in 0..span.links {
         let trace = TraceId(u128::from_le_bytes(part(bytes)?));

@@ -1,0 +1,75 @@
+//! Calls whose callee takes longer, or less long, than when others call it. An entry of a model has one demand, whoever calls it, so that operations which share an entry
+//! respond as all of them do on the mean, and not as each of them did.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::lqn::submodel::{EntryIndex, EntryTotal, RequestKind};
+use crate::model::parts::{Customer, Parts};
+
+/// Calls that lie within each other more deeply are not followed.
+const DEEPEST: usize = 64;
+/// Less than so many calls an operation are none.
+const FEWEST: f64 = 1e-6;
+
+/// A call whose callee takes another time than on the mean of all calls.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Context {
+    /// What calls, and what is called: their services.
+    pub caller: Arc<str>,
+    /// See `caller`.
+    pub callee: Arc<str>,
+    /// How long that takes in these calls, and in all, seconds.
+    pub here: f64,
+    /// See `here`.
+    pub in_all: f64,
+    /// By how much a model is off in these calls, seconds an operation of the scenario: above 0 where it takes longer than they do.
+    pub error: f64,
+}
+
+/// The call of a scenario by which a model is off most.
+pub fn of(parts: &Parts<'_>, customer: &Customer) -> Option<Context> {
+    let operations = customer.total.invocations.max(1) as f64;
+    let mut level: BTreeMap<EntryIndex, f64> = BTreeMap::new();
+    for (to, count) in customer.total.requested() {
+        *level.entry(to).or_insert(0.0) += count as f64 / operations;
+    }
+    let mut most: Option<Context> = None;
+    for _ in 0..DEEPEST {
+        let mut next: BTreeMap<EntryIndex, f64> = BTreeMap::new();
+        for (index, visits) in std::mem::take(&mut level) {
+            let caller = parts.sub.entry(index);
+            let invocations = caller.invocations.max(1) as f64;
+            for (to, context) in contexts(parts, caller, visits / invocations) {
+                *next.entry(to).or_insert(0.0) += visits * caller.requests_to(to) as f64 / invocations;
+                if most.as_ref().is_none_or(|most| context.error.abs() > most.error.abs()) {
+                    most = Some(context);
+                }
+            }
+        }
+        next.retain(|_, visits| *visits > FEWEST);
+        if next.is_empty() {
+            break;
+        }
+        level = next;
+    }
+    most.filter(|context| context.error != 0.0)
+}
+
+/// The calls of an entry that wait, of which each invocation is so many an operation.
+fn contexts(parts: &Parts<'_>, caller: &EntryTotal, operations: f64) -> Vec<(EntryIndex, Context)> {
+    let mut calls: BTreeMap<EntryIndex, (f64, u64)> = BTreeMap::new();
+    for (label, call) in caller.calls.iter().filter(|(label, _)| label.kind == RequestKind::Synchronous) {
+        let Some(to) = label.to else { continue };
+        let own = calls.entry(to).or_default();
+        *own = (own.0 + call.duration.sum.as_f64() - call.network.as_f64(), own.1 + call.requests.count);
+    }
+    let name = |entry: &EntryTotal| Arc::from(parts.sub.names.text(entry.service));
+    let context = |(to, (taken, count)): (EntryIndex, (f64, u64))| {
+        let callee = parts.sub.entry(to);
+        let (here, in_all) = (taken / count.max(1) as f64, callee.response.mean()?);
+        let error = (in_all - here) * count as f64 * operations;
+        Some((to, Context { caller: name(caller), callee: name(callee), here, in_all, error }))
+    };
+    calls.into_iter().filter_map(context).collect()
+}

@@ -1,0 +1,39 @@
+//! Consumers that take messages in batches: what they serve when batches are as large as the largest that was traced.
+
+use std::borrow::Cow;
+
+use crate::lqn::{Body, EntryId, Model, TaskId};
+use crate::model::Origins;
+
+/// The work of each task in such batches, as a part of what it is in the batches that were traced: 1 where there are none.
+pub(in crate::study) fn least_work(model: &Model, origins: Option<&Origins>) -> Vec<f64> {
+    let mut parts = vec![1.0; model.tasks.len()];
+    for (place, part) in parts.iter_mut().enumerate() {
+        let costs = |entry: &EntryId| origins?.entries.get(entry.index())?.batches;
+        let least = |entry: &EntryId| costs(entry).map_or(1.0, |costs| costs.least());
+        *part = model.tasks[place].entries.iter().map(least).fold(0.0, f64::max);
+        if *part == 0.0 {
+            *part = 1.0;
+        }
+    }
+    parts
+}
+
+/// The model in which batches are as large as the largest that was traced.
+pub(in crate::study) fn in_largest_batches<'m>(model: &'m Model, origins: Option<&Origins>) -> Cow<'m, Model> {
+    let parts = least_work(model, origins);
+    if parts.iter().all(|part| *part >= 1.0) {
+        return Cow::Borrowed(model);
+    }
+    let mut model = model.clone();
+    let part = |task: TaskId| parts[task.index()];
+    for entry in &mut model.entries {
+        if let Body::Phases(works) = &mut entry.body {
+            works.iter_mut().for_each(|work| work.demand *= part(entry.task));
+        }
+    }
+    for activity in &mut model.activities {
+        activity.work.demand *= part(activity.task);
+    }
+    Cow::Owned(model)
+}
