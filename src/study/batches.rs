@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use crate::lqn::{Body, EntryId, Model, TaskId};
 use crate::model::Origins;
+use crate::solve::bounds::Resource;
 
 /// The work of each task in such batches, as a part of what it is in the batches that were traced: 1 where there are none.
 pub(in crate::study) fn least_work(model: &Model, origins: Option<&Origins>) -> Vec<f64> {
@@ -17,6 +18,17 @@ pub(in crate::study) fn least_work(model: &Model, origins: Option<&Origins>) -> 
         }
     }
     parts
+}
+
+/// How many times as much a resource serves in batches without end as in the largest that was traced; `None` where no consumer of batches works there.
+pub(in crate::study) fn beyond_largest(model: &Model, origins: Option<&Origins>, resource: Resource) -> Option<f64> {
+    let works_there = |place: &usize| match resource {
+        Resource::Processor(processor) => model.tasks[*place].processor == processor,
+        Resource::Task(task) => task.index() == *place,
+    };
+    let entries = (0..model.tasks.len()).filter(works_there).flat_map(|place| &model.tasks[place].entries);
+    let costs = entries.filter_map(|entry| origins?.entries.get(entry.index())?.batches);
+    costs.map(|costs| costs.of_message(costs.most as f64) / costs.message).reduce(f64::max)
 }
 
 /// The model in which batches are as large as the largest that was traced.

@@ -8,7 +8,7 @@ use crate::lqn::{Model, Multiplicity, Scheduling};
 use crate::model::{Load, LoadReason, OpenServers, Origins};
 use crate::solve::bounds::{Resource, bounds};
 use crate::solve::{SimulateOptions, SolveOptions, solve};
-use crate::study::batches::in_largest_batches;
+use crate::study::batches::{beyond_largest, in_largest_batches};
 use crate::study::bottleneck::busiest;
 use crate::study::figure::{Figure, Measure, Quantity};
 use crate::study::interval::{Interval, figures_of, others, solutions};
@@ -152,6 +152,11 @@ pub fn outlook(model: &Model, results: &Results, origins: Option<&Origins>, thre
     let mut outlook = Outlook { loads, first, busy: utilization::intervals(model, results, origins) };
     if let Some(first) = &mut outlook.first {
         first.interval = factors(first, &outlook.busy, results);
+        if let Some(more) = beyond_largest(model, origins, first.resource) {
+            // How large batches get is not known beyond those that were traced.
+            let known = first.interval.unwrap_or(Interval { low: first.factor, high: first.factor });
+            first.interval = Some(Interval { high: known.high * more, ..known });
+        }
     }
     intervals(&mut outlook, model, origins);
     outlook

@@ -169,8 +169,7 @@ fn an_overloaded_consumer_does_not_erase_a_point() {
     let model = "G \"a consumer\" 1e-6 100 -1\nP 2\np web f\np worker f\n-1\nT 2\nt web n shop -1 web\nt worker n send -1 worker\n-1\n\
                  E 2\na shop 10\ns shop 0.02 -1\nz shop send 1 -1\ns send 0.08 -1\n-1\n";
     let file = folder.file("t.lqn", model);
-    let ask =
-        |rest: &[&str]| run(&[&["whatif", &file, "--vary", "entry.shop.rate=10,15,60"], rest].concat());
+    let ask = |rest: &[&str]| run(&[&["whatif", &file, "--vary", "entry.shop.rate=10,15,60"], rest].concat());
     let (code, text, words) = ask(&["--format", "json"]);
     let document: Value = serde_json::from_str(&text).unwrap_or_else(|_| panic!("{words}"));
     let states: Vec<&str> = (0..3).filter_map(|at| document["points"][at]["state"].as_str()).collect();

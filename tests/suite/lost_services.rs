@@ -434,7 +434,7 @@ fn a_lost_service_is_waited_for_by_the_visit_that_takes_as_much_longer() {
     assert!((left[0] - whole[0] - 0.7e-3).abs() < 1e-4, "{left:?} for {whole:?}");
     assert!((left[1] / whole[1] - 1.0).abs() < 1e-6 && (left[2] - whole[2]).abs() < 2e-5, "{left:?} {whole:?}");
     let told = told.expect("its time is work at most");
-    assert!(told.contains("`outer`: 1.3 ms an invocation"), "{told}");
+    assert!(told.contains("`outer`: 1.4 ms an invocation"), "{told}");
     let low = |name: &str| intervals[model.processor_named(name).expect("it is there").index()].map(|own| own.low);
     assert_eq!(low("outer"), Some(0.0));
     assert!(low("side").is_none_or(|low| low > 0.0), "`side` waits for nobody");

@@ -3,6 +3,7 @@
 mod angio;
 mod arguments;
 mod authoring;
+mod batches;
 mod book_console;
 mod browser;
 mod calibration;

@@ -551,3 +551,26 @@ fn where_the_model_is_unlike_the_traces_questions_tell_it() {
         assert_eq!(is_told(&words), told, "{words}");
     }
 }
+
+/// Two scenarios share an entry that takes 2 ms for one and 30 ms for the other: a model has one demand for both, and says so.
+#[test]
+fn an_entry_that_takes_another_time_for_others_is_named() {
+    let text: String = (0..300).fold(String::new(), |text, number: u64| {
+        let (name, work) = if number.is_multiple_of(2) { ("brief", 2000) } else { ("long", 30_000) };
+        let rows: [crate::lost::Row; 3] = [
+            ("front", 1, 0, 2, 0, work + 3000, name),
+            ("front", 2, 1, 3, 1000, work + 2000, "look up"),
+            ("back", 3, 2, 2, 1500, work + 1500, "look up"),
+        ];
+        text + &crate::lost::spans_at(number + 1, 100_000 * number + number * 7919 % 20_011, &rows, "")
+    });
+    let folder = Folder::new();
+    let file = folder.file("t.jsonl", &text);
+    let told = run(&["solve", &file]).2;
+    let of = |scenario: &str| told.split("warning[").find(|own| own.starts_with("M030") && own.contains(scenario));
+    let why = "and 16 ms on the mean of all calls: an entry has one demand, whoever calls it";
+    let brief = of("`front brief`").unwrap_or_else(|| panic!("{told}"));
+    assert!(brief.contains("`look up` takes 2 ms when `brief` calls it") && brief.contains(why), "{told}");
+    let alike = text.replace("\"name\":\"long\"", "\"name\":\"brief\"");
+    assert!(!run(&["solve", &folder.file("u.jsonl", &alike)]).2.contains("whoever calls it"));
+}
