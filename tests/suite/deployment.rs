@@ -286,7 +286,7 @@ fn calibration_tells_which_processor_time_it_leaves_out() {
         .map(|(service, growth)| folder.file(&format!("{service}.jsonl"), &processor_time(service, growth)));
     let (alone, words) = calibrate(&[]);
     assert!(!words.contains("is left out"), "{words}");
-    let (model, words) = calibrate(&[cart.clone()]);
+    let (model, words) = calibrate(std::slice::from_ref(&cart));
     let warning = "warning[M062]: what was measured of `cart` alone on processor `node-1` is left out";
     assert!(words.contains(warning) && words.contains("calibration knows how busy whole processors were"), "{words}");
     assert_eq!(model, alone);
