@@ -209,27 +209,28 @@ fn what_is_learnt_is_part_of_the_sub_model() {
     assert!(whole.contains("\"deployment\"") && whole.contains("\"sites\""));
 }
 
+/// How much processor time a process of a service used on `node-1`: so many seconds every ten seconds.
+fn processor_time(service: &str, growth: u32) -> String {
+    let attribute = |key: &str, value: &str| format!("{{\"key\":\"{key}\",\"value\":{{\"stringValue\":\"{value}\"}}}}");
+    let resource = [attribute("service.name", service), attribute("host.name", "node-1")].join(",");
+    let points: Vec<String> = (0..30)
+        .map(|number| {
+            let time = 1_700_000_000 + number * 10;
+            format!("{{\"timeUnixNano\":\"{time}000000000\",\"asDouble\":{}}}", growth * number)
+        })
+        .collect();
+    format!(
+        "{{\"resourceMetrics\":[{{\"resource\":{{\"attributes\":[{resource}]}},\"scopeMetrics\":[{{\"metrics\":[{{\"name\":\"process.cpu.time\",\"unit\":\"s\",\
+         \"sum\":{{\"isMonotonic\":true,\"aggregationTemporality\":2,\"dataPoints\":[{}]}}}}]}}]}}]}}\n",
+        points.join(",")
+    )
+}
+
 /// What one process used of a machine that two services share is not how busy the machine was: it is the demand of that one.
 #[test]
 fn processor_time_of_a_process_is_the_demand_of_its_service() {
     let folder = Folder::new();
     let trace = folder.file("t.jsonl", &sharing(&[("host.name", "node-1")]));
-    let metric = |service: &str, growth: u32| {
-        let attribute =
-            |key: &str, value: &str| format!("{{\"key\":\"{key}\",\"value\":{{\"stringValue\":\"{value}\"}}}}");
-        let resource = [attribute("service.name", service), attribute("host.name", "node-1")].join(",");
-        let points: Vec<String> = (0..30)
-            .map(|number| {
-                let time = 1_700_000_000 + number * 10;
-                format!("{{\"timeUnixNano\":\"{time}000000000\",\"asDouble\":{}}}", growth * number)
-            })
-            .collect();
-        format!(
-            "{{\"resourceMetrics\":[{{\"resource\":{{\"attributes\":[{resource}]}},\"scopeMetrics\":[{{\"metrics\":[{{\"name\":\"process.cpu.time\",\"unit\":\"s\",\
-             \"sum\":{{\"isMonotonic\":true,\"aggregationTemporality\":2,\"dataPoints\":[{}]}}}}]}}]}}]}}\n",
-            points.join(",")
-        )
-    };
     let solve = |metrics: Option<&str>| {
         let measured = metrics.map(|file| ["--utilisation", file]).into_iter().flatten();
         let arguments: Vec<&str> = ["solve", &trace, "--format", "json"].into_iter().chain(measured).collect();
@@ -246,7 +247,7 @@ fn processor_time_of_a_process_is_the_demand_of_its_service() {
     };
     let (_, [all_cart, all_web], _) = solve(None);
     // Every second tick of the clock is 0.1 of a server.
-    let (busy, [cart, web], words) = solve(Some(&folder.file("one.jsonl", &metric("cart", 1))));
+    let (busy, [cart, web], words) = solve(Some(&folder.file("one.jsonl", &processor_time("cart", 1))));
     assert!(
         words.contains("tells of some of the services on processor `node-1` only") && words.contains("`web`"),
         "{words}"
@@ -256,16 +257,43 @@ fn processor_time_of_a_process_is_the_demand_of_its_service() {
         assert!((found / truth - 1.0).abs() < 0.01, "{found} for {truth}");
     }
     // More than its spans can have been is not theirs, and neither is what processes of no traces use.
-    let (_, [cart, web], words) = solve(Some(&folder.file("more.jsonl", &(metric("cart", 9) + &metric("cron", 3)))));
+    let (_, [cart, web], words) =
+        solve(Some(&folder.file("more.jsonl", &(processor_time("cart", 9) + &processor_time("cron", 3)))));
     for (found, truth) in [(cart, all_cart), (web, all_web)] {
         assert!((found / truth - 1.0).abs() < 0.01, "{found} for {truth}");
     }
     assert!(words.contains("are of load that was not traced, and no demand of what was"), "{words}");
     // Each service has what was measured of it, though their invocations stay as long.
-    let (busy, [cart, web], _) = solve(Some(&folder.file("both.jsonl", &(metric("cart", 4) + &metric("web", 2)))));
+    let (busy, [cart, web], _) =
+        solve(Some(&folder.file("both.jsonl", &(processor_time("cart", 4) + &processor_time("web", 2)))));
     for (found, truth) in [(busy, 0.6), (cart, 0.4), (web, 0.2)] {
         assert!((found / truth - 1.0).abs() < 0.05, "{found} for {truth}");
     }
+}
+
+/// A calibration shares out how busy a whole processor was. It says what it leaves out where only some of the services there were measured.
+#[test]
+fn calibration_tells_which_processor_time_it_leaves_out() {
+    let folder = Folder::new();
+    let trace = folder.file("t.jsonl", &sharing(&[("host.name", "node-1")]));
+    let calibrate = |metrics: &[String]| {
+        let files = metrics.iter().flat_map(|file| ["--utilisation", file]);
+        let (code, model, words) = run(&["calibrate", &trace].into_iter().chain(files).collect::<Vec<_>>());
+        assert_eq!(code, 0, "{words}");
+        (model, words)
+    };
+    let [cart, web] = [("cart", 4), ("web", 2)]
+        .map(|(service, growth)| folder.file(&format!("{service}.jsonl"), &processor_time(service, growth)));
+    let (alone, words) = calibrate(&[]);
+    assert!(!words.contains("is left out"), "{words}");
+    let (model, words) = calibrate(std::slice::from_ref(&cart));
+    let warning = "warning[M062]: what was measured of `cart` alone on processor `node-1` is left out";
+    assert!(words.contains(warning) && words.contains("calibration knows how busy whole processors were"), "{words}");
+    assert_eq!(model, alone);
+    // The two together are how busy the processor was.
+    let (model, words) = calibrate(&[cart, web]);
+    assert!(!words.contains("is left out"), "{words}");
+    assert_ne!(model, alone);
 }
 
 /// Requests that come at a rate to instances of single servers, first come first served, each to that instance, on that machine: by its number, a draw, and how many requests are at an instance.

@@ -15,7 +15,7 @@ use dyelog::trace::spans::Grouping;
 use crate::fixed::Table;
 use crate::late::{self, Identifiers, Linked, Waiting};
 use crate::offenders::{Offenders, renamed};
-use crate::spans::{ASKING, SpanBytes, put_field, put_spans, trace_of};
+use crate::spans::{Role, SpanBytes, put_field, put_spans, trace_of};
 use crate::store::LEVELS;
 
 /// Nanoseconds.
@@ -63,8 +63,8 @@ struct Open {
     late: Option<u64>,
     /// Of each span its identifier and its parent's.
     ids: Vec<(u64, u64)>,
-    /// Whether each span is of one that asks.
-    asks: Vec<bool>,
+    /// Which side of a call each span is.
+    roles: Vec<Role>,
     /// The number of each span.
     numbers: Vec<u64>,
     /// By resource: spans, as fields of the message that holds them.
@@ -249,7 +249,7 @@ impl Assembler {
                 start: (false, u64::MAX),
                 late,
                 ids: Vec::new(),
-                asks: Vec::new(),
+                roles: Vec::new(),
                 numbers: Vec::new(),
                 parts: Vec::new(),
                 bytes: 0,
@@ -261,7 +261,7 @@ impl Assembler {
             due.push(Reverse((now.saturating_add(grace), span.trace)));
         }
         open.ids.push((span.id, span.parent));
-        open.asks.push(ASKING.contains(&span.kind));
+        open.roles.push(span.role());
         open.numbers.push(number);
         let root = span.parent == 0;
         if root && !open.start.0 {
@@ -365,7 +365,7 @@ impl Assembler {
                 self.waiting.forget(forgotten);
             }
         }
-        let linked = self.waiting.meet(trace, &open.ids, &open.asks, &open.parts);
+        let linked = self.waiting.meet(trace, &open.ids, &open.roles, &open.parts);
         let count = open.ids.len() as u64;
         self.spans -= count;
         self.bytes -= open.bytes;

@@ -57,8 +57,8 @@ pub struct Page<'p> {
 const STYLE: &str = "body{font:1rem/1.5 system-ui,sans-serif;max-width:52rem;margin:2rem auto;padding:0 1rem;color-scheme:light dark}\
 table{border-collapse:collapse}td,th{padding:.2rem .8rem .2rem 0;text-align:left}td.n,th.n{text-align:right}td.n{white-space:nowrap}\
 .picture{overflow-x:auto}.picture svg{max-width:100%;height:auto}.picture .part svg{max-width:none}form{margin:.5rem 0}\
-.wide{overflow-x:auto}th.of{font-weight:normal;font-style:italic;padding-top:.6rem}\
-@media(max-width:40rem){body{margin:1rem auto}table{font-size:.85rem}td,th{padding-right:.5rem}}\
+.wide{overflow-x:auto}.time{white-space:nowrap}th.of{font-weight:normal;font-style:italic;padding-top:.6rem}\
+@media(max-width:40rem){body{margin:1rem auto}h1{font-size:1.6rem}h2{font-size:1.2rem}table{font-size:.85rem}td,th{padding-right:.5rem}}\
 .fault{border-left:.3rem solid #c33;padding-left:.8rem}";
 
 /// Nothing may be fetched from anywhere.
@@ -166,7 +166,10 @@ fn now(page: &Page<'_>, html: &mut Markup) {
     let since = page.held.parts.last().map_or("", |(name, _)| name);
     html.open("h2", &[]).text("Busiest in ").text(LATELY);
     if !since.is_empty() {
-        html.text(", ").text(since);
+        // A time stays on one line.
+        for (number, time) in since.split(" to ").enumerate() {
+            html.text(if number == 0 { ", " } else { " to " }).element("span", &[("class", "time")], time);
+        }
     }
     html.close();
     html.element("p", &[], &format!("As of {}.", page.at));
@@ -406,7 +409,7 @@ mod tests {
         let text =
             shown(Now::Nothing, &Compared { parts, changes, left_out: 2, ..Compared::default() }, &Status::default());
         for words in [
-            "Busiest in the last 5 minutes, 22:20 to 22:26",
+            "Busiest in the last 5 minutes, <span class=\"time\">22:20</span> to <span class=\"time\">22:26</span></h2>",
             ">22:13 to 22:19</th>",
             "Each part has a model of its own. Shorter parts are not modelled: 2.",
             "the work of `find` goes from 5.98 ms to 12.2 ms",

@@ -32,7 +32,7 @@ impl Period {
         // What clocks that are ahead recorded is of no time ago.
         let open = if is_relative { now } else { u64::MAX };
         let to = to.map_or(Ok(open), |text| time(text, now))?;
-        if from < to { Ok(Self { from, to }) } else { Err("the period ends before it begins".to_owned()) }
+        if from < to { Ok(Self { from, to }) } else { Err("the period does not end after it begins".to_owned()) }
     }
 }
 
@@ -159,7 +159,7 @@ pub fn imported(name: &str, text: &str) -> Result<Imported, String> {
     let start = first - first % shortest;
     let length = (last.max(first) - start + 1).div_ceil(shortest) * shortest;
     if length > LONGEST {
-        let hours = length / (3600 * SECOND);
+        let hours = length.div_ceil(3600 * SECOND);
         return Err(format!(
             "its operations started within {hours} hours, and an interval of a store is {} hours long at most
   hint: import an export of each day",
@@ -188,7 +188,10 @@ mod tests {
         }
         let end = |from: Option<&str>| Period::parse(from, None, now).map(|period| period.to);
         assert_eq!([end(Some("-2m")), end(Some("1600000000")), end(None)], [Ok(now), Ok(u64::MAX), Ok(u64::MAX)]);
-        assert_eq!(Period::parse(Some("now"), Some("-1s"), now), Err("the period ends before it begins".to_owned()));
+        assert_eq!(
+            Period::parse(Some("now"), Some("-1s"), now),
+            Err("the period does not end after it begins".to_owned())
+        );
     }
 
     #[test]

@@ -12,9 +12,20 @@ const DEEPEST: u32 = 64;
 const SPAN: u64 = 0x5350;
 
 /// The kinds of spans that serve: a call, and a message.
-pub const SERVING: [u64; 2] = [2, 5];
+const SERVING: [u64; 2] = [2, 5];
 /// The kinds of spans that ask: a call, and a message.
-pub const ASKING: [u64; 2] = [3, 4];
+const ASKING: [u64; 2] = [3, 4];
+
+/// Which side of a call a span is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// It asks another service.
+    Asks,
+    /// It serves who asked.
+    Serves,
+    /// Neither.
+    Within,
+}
 
 /// What the server needs to know of a span, and its bytes.
 #[derive(Clone, Copy, Debug)]
@@ -37,6 +48,17 @@ pub struct SpanBytes<'a> {
     pub fingerprint: u64,
     /// The message.
     pub bytes: &'a [u8],
+}
+
+impl SpanBytes<'_> {
+    /// Which side of a call it is.
+    pub fn role(&self) -> Role {
+        match self.kind {
+            kind if ASKING.contains(&kind) => Role::Asks,
+            kind if SERVING.contains(&kind) => Role::Serves,
+            _ => Role::Within,
+        }
+    }
 }
 
 /// A span, or one without usable identifiers.

@@ -173,7 +173,12 @@ async fn metrics(State(service): State<Arc<Service>>) -> Response {
         }
     };
     let one = |value: u64| vec![(String::new(), value)];
-    family("dyelog_spans_received_total", "counter", "Spans that were acknowledged.", &one(counts.received));
+    family(
+        "dyelog_spans_received_total",
+        "counter",
+        "Spans that were acknowledged and read; the rest waits in `dyelog_backlog_bytes`.",
+        &one(counts.received),
+    );
     let of = spans.map(|(name, value)| (format!("{{state=\"{name}\"}}"), value));
     family("dyelog_spans", "gauge", "What became of the spans; together, those that were received.", &of);
     let incomplete = counts.incomplete_traces;

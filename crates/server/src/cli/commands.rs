@@ -124,25 +124,51 @@ fn demand(text: &str, name: &str) -> Option<(String, f64)> {
 
 /// Compares two periods.
 pub fn diff(periods: [&Recorded; 2], arguments: &[OsString]) -> Outcome {
-    on_models("diff", &periods, arguments, |own| (!OF_DIFF.contains(&own), OF_DIFF.contains(&own)))
+    on_models("diff", &periods, arguments, |own| (!OF_DIFF.contains(&own), OF_DIFF.contains(&own)), dyelog)
 }
 
-/// Holds a period against traces.
-pub fn validate(period: &Recorded, arguments: &[OsString]) -> Outcome {
-    on_models("validate", &[period], arguments, |own| (!OF_VALIDATE.contains(&own), !OF_MODELS.contains(&own)))
+/// Holds the model of a period against traces; without any, against another period, or against what the period itself recorded.
+pub fn validate(period: &Recorded, other: Option<&Recorded>, arguments: &[OsString]) -> Outcome {
+    let takes = |own: &str| (!OF_VALIDATE.contains(&own), !OF_MODELS.contains(&own));
+    let has_traces = arguments.iter().any(|word| word.to_string_lossy().starts_with("--against"));
+    if has_traces && other.is_none() {
+        return on_models("validate", &[period], arguments, takes, dyelog);
+    }
+    let own = other.unwrap_or(period);
+    in_folder(|folder| {
+        let mut all = vec!["--against".into(), write(folder.join("recorded"), &own.submodel)?.into()];
+        if !own.utilisation.is_empty() {
+            all.extend(["--utilisation".into(), write(folder.join("metrics"), &own.utilisation)?.into()]);
+        }
+        all.extend_from_slice(arguments);
+        // The file is gone when anybody reads of it.
+        let named = |bytes: &[u8]| String::from_utf8_lossy(bytes).replace(&format!("{}/", folder.display()), "");
+        on_models("validate", &[period], &all, takes, |command, files, arguments| {
+            let output = program(command).args(files).args(arguments).stdin(Stdio::null()).output();
+            let output = output.map_err(|error| format!("dyelog cannot be started: {error}"))?;
+            print!("{}", named(&output.stdout));
+            eprint!("{}", named(&output.stderr));
+            Ok(code(output.status))
+        })
+    })
 }
 
 /// Runs a command that takes no metrics of what it is about: on models, where metrics tell of them. `takes` says of an argument whether it
-/// is for what makes a model, and whether it is for the command.
+/// is for what makes a model, and whether it is for the command; `start` starts the command.
 fn on_models(
     command: &str,
     periods: &[&Recorded],
     arguments: &[OsString],
     takes: impl Fn(&str) -> (bool, bool),
+    start: impl Fn(&str, &[PathBuf], &[OsString]) -> Outcome,
 ) -> Outcome {
     if periods.iter().all(|own| own.utilisation.is_empty()) {
-        let submodels: Vec<&str> = periods.iter().map(|own| &*own.submodel).collect();
-        return run(command, &submodels, "", arguments);
+        return in_folder(|folder| {
+            let file =
+                |(number, own): (usize, &&Recorded)| write(folder.join(name(number, periods.len())), &own.submodel);
+            let files: Vec<PathBuf> = periods.iter().enumerate().map(file).collect::<Result<_, _>>()?;
+            start(command, &files, arguments)
+        });
     }
     let (mut of_model, mut of_command) = (Vec::new(), Vec::new());
     let mut taken = (false, true);
@@ -173,7 +199,7 @@ fn on_models(
             }
             models.push(model);
         }
-        dyelog(command, &models, &of_command)
+        start(command, &models, &of_command)
     })
 }
 

@@ -50,6 +50,17 @@ struct Asked {
     arguments: Vec<OsString>,
 }
 
+/// A second period of the same store.
+#[derive(Debug, Args)]
+struct Other {
+    /// The begin of the other period
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    other_from: Option<String>,
+    /// The end of the other period
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    other_to: Option<String>,
+}
+
 /// A period of a system whose nodes have what a file says.
 #[derive(Args, Debug)]
 struct OfSystem {
@@ -126,20 +137,21 @@ enum Question {
     Solve(Asked),
     /// Asks what if of a period: `dyelog whatif`
     Whatif(Asked),
-    /// Holds a model of a period against traces: `dyelog validate`
-    Validate(Asked),
+    /// Holds a model of a period against what it recorded, against another period, or against traces: `dyelog validate`
+    Validate {
+        #[command(flatten)]
+        asked: Asked,
+        #[command(flatten)]
+        other: Other,
+    },
     /// Reports on a period: `dyelog report`
     Report(Asked),
     /// Compares two periods: `dyelog diff`
     Diff {
         #[command(flatten)]
         asked: Asked,
-        /// The begin of the other period
-        #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
-        other_from: Option<String>,
-        /// The end of the other period
-        #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
-        other_to: Option<String>,
+        #[command(flatten)]
+        other: Other,
     },
 }
 
@@ -175,11 +187,13 @@ pub fn run(arguments: &Arguments) -> Outcome {
         Question::Model(asked) => asked.run_metered("model"),
         Question::Solve(asked) => asked.run_metered("solve"),
         Question::Whatif(asked) => asked.run_metered("whatif"),
-        Question::Validate(asked) => commands::validate(&asked.recorded()?, &asked.arguments),
+        Question::Validate { asked, other } => {
+            let other = if other.is_asked() { Some(other.recorded(asked)?) } else { None };
+            commands::validate(&asked.recorded()?, other.as_ref(), &asked.arguments)
+        }
         Question::Report(asked) => asked.run_metered("report"),
-        Question::Diff { asked, other_from, other_to } => {
-            let other = asked.which.place.recorded([other_from.as_deref(), other_to.as_deref()])?.ok_or(NOTHING)?;
-            asked.tell_sampling(&other);
+        Question::Diff { asked, other } => {
+            let other = other.recorded(asked)?;
             commands::diff([&asked.recorded()?, &other], &asked.arguments)
         }
     }
@@ -193,6 +207,20 @@ pub const UNOBSERVED: &str = "observers reported nothing in this period";
 impl Which {
     fn ends(&self) -> Ends<'_> {
         [self.from.as_deref(), self.to.as_deref()]
+    }
+}
+
+impl Other {
+    fn is_asked(&self) -> bool {
+        self.other_from.is_some() || self.other_to.is_some()
+    }
+
+    /// What this period recorded, in the store that is asked; warns of rates that are lower bounds.
+    fn recorded(&self, asked: &Asked) -> Result<Recorded, String> {
+        let ends = [self.other_from.as_deref(), self.other_to.as_deref()];
+        let recorded = asked.which.place.recorded(ends)?.ok_or(NOTHING)?;
+        asked.tell_sampling(&recorded);
+        Ok(recorded)
     }
 }
 

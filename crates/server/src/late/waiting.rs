@@ -6,7 +6,7 @@ use std::sync::Arc;
 use dyelog::trace::protobuf::{Fields, Value};
 
 use super::{Spans, field_of};
-use crate::spans::{SERVING, SpanBytes, put_field, sound};
+use crate::spans::{Role, SpanBytes, put_field, sound};
 
 /// How many bytes of calls that wait are remembered. Beyond it fewer traces are looked at, which tell the same.
 const MOST_BYTES: usize = 4 << 20;
@@ -134,7 +134,7 @@ impl<'p> Part<'p> {
         while let Some(one) = self.one(next).filter(|_| spans.len() < DEEPEST) {
             spans.push(one);
             let own = &self.0[&next].1;
-            if SERVING.contains(&own.kind) {
+            if own.role() == Role::Serves {
                 break;
             }
             next = own.parent;
@@ -200,7 +200,7 @@ impl Sides {
 
     /// What waits of a trace, which is forgotten.
     fn take_out(&mut self, trace: u128) -> Vec<Side> {
-        let sides = self.traces.remove(&trace).unwrap_or_default();
+        let sides = if self.traces.is_empty() { None } else { self.traces.remove(&trace) }.unwrap_or_default();
         self.bytes -= sides.iter().map(Side::bytes).sum::<usize>();
         if self.bytes < self.most / 4 {
             self.level = self.level.saturating_sub(1);
@@ -215,28 +215,38 @@ impl Waiting {
         &mut self,
         trace: u128,
         ids: &[(u64, u64)],
-        asks: &[bool],
+        roles: &[Role],
         parts: &[(Arc<[u8]>, Vec<u8>)],
     ) -> Vec<Linked> {
-        let is_looked_at = [&self.open, &self.visits].map(|sides| sides.looks_at(trace));
-        if ids.len() > MOST_SPANS || is_looked_at == [false; 2] {
+        // What waits is of traces that are looked at.
+        let [is_open, is_visit] = [&self.open, &self.visits].map(|sides| sides.looks_at(trace));
+        if ids.len() > MOST_SPANS || !is_open && !is_visit {
             return Vec::new();
         }
-        // Every trace comes here, most of them whole: what is sorted is looked up sooner than what is hashed.
+        // Every trace comes here, most of them whole: what is sorted is looked up sooner than what is hashed, and no span is read again before
+        // there is a need to.
+        let spans = || ids.iter().copied().zip(roles.iter().copied());
+        let of = |role: Role| spans().filter(move |(_, own)| *own == role).map(|(span, _)| span);
+        let mut before = if is_open { self.open.take_out(trace) } else { Vec::new() };
+        let mut idle: Vec<u64> = Vec::new();
+        if is_visit {
+            before.extend(self.visits.take_out(trace));
+            let asked_from = Identifiers::of(of(Role::Asks).map(|(_, parent)| parent));
+            idle.extend(of(Role::Serves).map(|(id, _)| id).filter(|id| !asked_from.has(*id)));
+        }
+        if !is_open && before.is_empty() && idle.is_empty() {
+            return Vec::new();
+        }
         let (here, parents) =
             (Identifiers::of(ids.iter().map(|(id, _)| *id)), Identifiers::of(ids.iter().map(|(_, parent)| *parent)));
-        let spans = || ids.iter().copied().zip(asks.iter().copied());
-        let orphans: Vec<((u64, u64), bool)> =
+        let orphans: Vec<((u64, u64), Role)> =
             spans().filter(|((_, parent), _)| *parent != 0 && !here.has(*parent)).collect();
-        let unanswered: Vec<u64> =
-            spans().filter(|((id, _), asks)| *asks && !parents.has(*id)).map(|((id, _), _)| id).collect();
-        let mut before = self.open.take_out(trace);
-        before.extend(self.visits.take_out(trace));
-        if orphans.is_empty() && unanswered.is_empty() && before.is_empty() && !is_looked_at[1] {
+        let unanswered: Vec<u64> = of(Role::Asks).map(|(id, _)| id).filter(|id| !parents.has(*id)).collect();
+        if orphans.is_empty() && unanswered.is_empty() && before.is_empty() && idle.is_empty() {
             return Vec::new();
         }
         let part = Part::of(parts);
-        let serves = |id: &u64| part.0.get(id).is_some_and(|(_, span)| SERVING.contains(&span.kind));
+        let serves = |id: &u64| part.0.get(id).is_some_and(|(_, span)| span.role() == Role::Serves);
         let (mut linked, mut met, mut left) = (Vec::new(), HashSet::new(), Vec::new());
         let (mut visits, mut placed) = (Vec::new(), HashSet::new());
         for side in before {
@@ -259,7 +269,9 @@ impl Waiting {
                     }
                 }
                 Side::Serves(id, visit) => {
-                    for ((own, _), _) in orphans.iter().filter(|((_, parent), asks)| *parent == id && *asks) {
+                    for ((own, _), _) in
+                        orphans.iter().filter(|((_, parent), role)| *parent == id && *role == Role::Asks)
+                    {
                         placed.insert(*own);
                         let piece: Spans = part.one(*own).into_iter().collect();
                         if are_of_one(&visit, &piece) {
@@ -271,22 +283,20 @@ impl Waiting {
                 side => left.push(side),
             }
         }
-        for ((id, parent), asks) in &orphans {
+        for ((id, parent), role) in &orphans {
             if serves(id) && !met.contains(id) {
                 left.extend(part.one(*id).map(|span| Side::Answers(*parent, vec![span])));
-            } else if *asks && !placed.contains(id) {
+            } else if *role == Role::Asks && !placed.contains(id) {
                 left.extend(part.one(*id).map(|span| Side::Within(*parent, vec![span])));
             }
         }
         // A piece that has its visit may lack its answer all the same.
         left.extend(unanswered.iter().filter(|id| !met.contains(id)).map(|id| Side::Asks(*id, part.caller(*id))));
-        let asked_from = Identifiers::of(spans().filter(|(_, asks)| *asks).map(|((_, parent), _)| parent));
-        let idle = ids.iter().map(|(id, _)| *id).filter(|id| serves(id) && !asked_from.has(*id));
-        visits.extend(idle.map(|id| Side::Serves(id, part.caller(id))));
-        if is_looked_at[0] {
+        visits.extend(idle.into_iter().filter(serves).map(|id| Side::Serves(id, part.caller(id))));
+        if is_open {
             self.open.remember(trace, left);
         }
-        if is_looked_at[1] {
+        if is_visit {
             self.visits.remember(trace, visits);
         }
         linked
@@ -294,8 +304,11 @@ impl Waiting {
 
     /// Forgets a trace.
     pub fn forget(&mut self, trace: u128) {
-        self.open.take_out(trace);
-        self.visits.take_out(trace);
+        for sides in [&mut self.open, &mut self.visits] {
+            if sides.looks_at(trace) {
+                sides.take_out(trace);
+            }
+        }
     }
 }
 

@@ -254,7 +254,7 @@ fn period() -> Vec<Value> {
 /// Of which process.
 fn which(required: bool) -> Vec<Value> {
     let one = |name: &str, words: &str, required: bool, schema: Value| json!({ "name": name, "in": "query", "required": required, "description": words, "schema": schema });
-    let number = json!({ "type": "integer", "minimum": 0, "maximum": i64::MAX });
+    let number = json!({ "type": "integer", "minimum": 0, "maximum": u64::MAX });
     vec![
         one("application", "Of this application.", false, json!({ "type": "string" })),
         one("host", "Of this node.", required, json!({ "type": "string" })),

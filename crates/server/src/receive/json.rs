@@ -19,6 +19,10 @@ pub async fn binary(kind: Kind, json: Bytes, mut share: Share) -> Result<(Bytes,
     if json.len() > LONGEST {
         return Err(Refusal::TooLarge);
     }
+    // What reads it takes an array for an object with its members in order.
+    if json.iter().find(|byte| !byte.is_ascii_whitespace()) != Some(&b'{') {
+        return Err(Refusal::Malformed("the body is no OTLP request: it is no JSON object".to_owned()));
+    }
     share.grow(GROWTH * json.len())?;
     let read = move || {
         let bytes = match kind {

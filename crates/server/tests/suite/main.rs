@@ -10,6 +10,7 @@ mod elsewhere;
 mod faults;
 mod home;
 mod hostile;
+mod imports;
 mod killed;
 mod late;
 mod metrics;

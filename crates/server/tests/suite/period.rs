@@ -131,6 +131,11 @@ fn commands_of_dyelog_get_the_sub_model_of_the_period() {
     assert!(String::from_utf8_lossy(&second.stderr).contains("the period has 1 part:"));
     let differ = ["--to", "1700000010", "--other-from", "1700000010", "--other-to", "1700000020"];
     assert_eq!(String::from_utf8_lossy(&run("diff", &differ).stdout), format!("diff\n{}{}", of(0), of(1)));
+    // A model is held against what its own period recorded, unless another one is named, or traces.
+    let held = |arguments: &[&str]| String::from_utf8_lossy(&run("validate", arguments).stdout).into_owned();
+    assert_eq!(held(&["--to", "1700000010"]), format!("validate\n{0}--against\n{0}", of(0)));
+    assert_eq!(held(&differ), format!("validate\n{}--against\n{}", of(0), of(1)));
+    assert_eq!(held(&["--to", "1700000010", "--", "--against=a"]), format!("validate\n{}--against=a\n", of(0)));
 }
 
 #[cfg(unix)]
@@ -172,6 +177,9 @@ test \"$1\" = model && echo \"the model of$line\" > \"$last\" || echo \"$line\"
     let told = run("validate", &[&["--to", "1700000060"], &arguments[..]].concat());
     let of = made("period", " --config=shop.toml --group GET *");
     assert_eq!(told, format!("validate {of} --against a.json b.json --group GET *"));
+    let told = run("validate", &["--to", "1700000060", "--", "--within", "5%"]);
+    let of = made("period", "");
+    assert_eq!(told, format!("validate {of} --against recorded --utilisation metrics --within 5%"));
 }
 
 #[cfg(unix)]

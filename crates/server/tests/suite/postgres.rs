@@ -18,7 +18,7 @@ use tower::ServiceExt as _;
 use crate::cut::{Cut, Proxy};
 use crate::home::Home;
 use crate::support::{BEGIN, SECOND, of_file, request, trace};
-use crate::{conservation, store, stretches};
+use crate::{conservation, imports, store, stretches};
 
 /// Carries out a statement as another program would.
 fn psql(home: &Home, sql: &str) -> String {
@@ -52,6 +52,8 @@ fn the_laws_of_the_store_hold() {
     conservation::each_interval_has_the_model_of_its_own_traces_in(Home::postgres());
     store::roll_ups_keep_what_happened_in(&Home::postgres());
     store::periods_are_cut_at_intervals_in(&Home::postgres());
+    imports::imports_that_cross_borders_in(&Home::postgres());
+    imports::imports_of_days_in(&Home::postgres());
     stretches::sums_stay_while_intervals_get_longer_in(&Home::postgres());
     stretches::late_reports_come_to_what_was_merged_in(&Home::postgres());
 }

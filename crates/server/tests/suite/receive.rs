@@ -77,7 +77,7 @@ fn what_is_refused_says_why_and_harms_nobody() {
         |headers: &[(&str, &str)], body: &[u8]| program.ask("POST", "/v1/traces", headers, body).unwrap().status;
     assert_eq!(status(&[PROTOBUF], b"\xff\xff\xff"), 400);
     assert_eq!(status(&[JSON], b"{\"resourceSpans\": 7}"), 400);
-    assert_eq!(status(&[JSON], b"{}"), 200);
+    assert_eq!((status(&[JSON], b" {}"), status(&[JSON], b"[]")), (200, 400));
     assert_eq!(status(&[("content-type", "text/plain")], b"x"), 415);
     assert_eq!(status(&[PROTOBUF, ("content-encoding", "br")], b"x"), 415);
     assert_eq!(status(&[PROTOBUF, GZIP], b"no gzip"), 400);
@@ -143,18 +143,16 @@ fn who_sends_all_of_a_large_body_first_sees_why_it_is_refused() {
     assert_eq!(whole("", 16), "401");
     assert_eq!(whole(token, 16), "415");
     assert_eq!(whole(&usual, 21), "413");
-    // Bodies that do not end have the memory.
-    let mut open: Vec<TcpStream> = (0..3).map(|_| begin(&usual, 20 << 20)).collect();
-    for stream in &mut open {
-        stream.write_all(&vec![0; 18 << 20]).unwrap();
-    }
-    // Once the server has read of them.
+    // Bodies that do not end have the memory, once the server has read of them. Where one before them had it still, it refuses one of these.
     let is_refused = || {
-        std::thread::sleep(Duration::from_millis(50));
+        let mut open: Vec<TcpStream> = (0..3).map(|_| begin(&usual, 20 << 20)).collect();
+        for stream in &mut open {
+            let _ = stream.write_all(&vec![0; 18 << 20]);
+        }
+        thread::sleep(Duration::from_millis(200));
         whole(&usual, 16) == "503"
     };
-    assert!((0..60).any(|_| is_refused()), "all were taken");
-    drop(open);
+    assert!((0..20).any(|_| is_refused()), "all were taken");
     // What comes to no end is not waited for.
     let (mut cut, begun) = (begin("", 16 << 20), Instant::now());
     cut.write_all(&[0; 1000]).unwrap();
