@@ -68,7 +68,7 @@ pub fn complete_as_traced(
     let given = configuration;
     let (placed, found) = deployment::placed(sub, given);
     let configuration = &placed;
-    let mut findings = crate::model::unused::check(sub, given);
+    let mut findings = crate::model::unused::check_placed(sub, given, configuration);
     parts.configure(configuration, &mut findings);
     let lost_spans = fragments::lost_part(&lost, &parts);
     let own;

@@ -292,7 +292,7 @@ fn sampling_note(total: &ScenarioTotal) -> Option<String> {
                 short(weight),
                 short((probability * 1000.0).round() / 10.0),
                 if total.truncated > 0 {
-                    "ratio samplers and files by trace that end too early"
+                    "ratio samplers, and files in the order of identifiers that end too early,"
                 } else {
                     "ratio samplers"
                 }

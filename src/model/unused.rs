@@ -14,7 +14,11 @@ use crate::names::Name;
 
 /// Warns of settings that have no effect, each with the name that may have been meant.
 pub fn check(sub: &SubModel, configuration: &Configuration) -> Vec<Diagnostic> {
-    let (placed, _) = deployment::placed(sub, configuration);
+    check_placed(sub, configuration, &deployment::placed(sub, configuration).0)
+}
+
+/// The same where it is known where tasks run.
+pub fn check_placed(sub: &SubModel, configuration: &Configuration, placed: &Configuration) -> Vec<Diagnostic> {
     let texts =
         |names: FxHashSet<Name>| -> BTreeSet<&str> { names.into_iter().map(|name| sub.names.text(name)).collect() };
     let services = || sub.entries().iter().filter(|entry| entry.interaction != Interaction::Customer);

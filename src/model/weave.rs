@@ -42,6 +42,7 @@ pub struct Decided {
 /// Decides all that is decided of all invocations together.
 pub fn decided(sub: &SubModel) -> Decided {
     let mut sub = sub.clone();
+    sub.sort_times();
     sampling::settle(&mut sub);
     let mut pools = connections::take_off_waits(&mut sub);
     pools.extend(pools::take_off_waits(&mut sub));

@@ -299,7 +299,7 @@ fn operations_behind_the_end_of_a_file_are_told() {
     let by_id = document(&|numbers| numbers.sort_by_key(|number| id(*number) as u64 as u128 & (u128::MAX >> 65)));
     let (found, findings) = rate(&reduced(&cut(&by_id), None));
     assert!((found / whole - 1.0).abs() < 0.02, "{found} for {whole}: {findings:?}");
-    assert!(noted(&findings, "files by trace that end too early"), "{findings:?}");
+    assert!(noted(&findings, "files in the order of identifiers that end too early"), "{findings:?}");
     let in_no_order = document(&|numbers| numbers.sort_by_key(|number| number.wrapping_mul(7_919) % 1009));
     let sub = reduced(&cut(&in_no_order), None);
     let (found, findings) = rate(&sub);

@@ -162,20 +162,30 @@ impl<const KEPT: usize> Stays<KEPT> {
     /// Those that are kept, in the order of periods and times.
     pub fn kept(&self) -> Vec<Stay> {
         let mut kept = self.some.clone();
-        kept.sort_unstable_by(Stay::order);
+        if !kept.is_sorted_by(|left, right| left.order(right).is_le()) {
+            kept.sort_unstable_by(Stay::order);
+        }
         kept.truncate(KEPT);
         kept
     }
 
+    /// Brings those that are kept in their order, so that whoever asks for them next finds them so.
+    pub fn sort(&mut self) {
+        self.some = self.kept();
+    }
+
     /// Changes each that is kept, but for its begin, which decides whether it is.
     pub fn change(&mut self, change: impl Fn(&mut Stay)) {
-        self.some = self.kept();
+        self.sort();
         self.some.iter_mut().for_each(change);
     }
 
     /// The rank before which all stays are among those that are kept; `None` where none was left out.
     pub fn complete_before(&self) -> Option<Rank> {
-        let last = || self.kept().get(KEPT - 1).map(Stay::rank);
+        let last = || {
+            let mut some = self.some.clone();
+            (some.len() >= KEPT).then(|| some.select_nth_unstable_by(KEPT - 1, Stay::order).1.rank())
+        };
         let full = (self.seen > KEPT as u64).then(last).flatten();
         [self.cut, full].into_iter().flatten().min()
     }

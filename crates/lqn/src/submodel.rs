@@ -150,6 +150,15 @@ impl SubModel {
         &mut self.entries[index.index()]
     }
 
+    /// Brings all that is kept of times in its order, so that it is not put in order by each who asks.
+    pub fn sort_times(&mut self) {
+        for entry in &mut self.entries {
+            entry.stays.sort();
+            entry.visits.sort();
+        }
+        self.scenarios.values_mut().for_each(|total| total.stays.sort());
+    }
+
     /// The entry of that key, if there is one.
     pub fn entry_of(&self, key: EntryKey) -> Option<EntryIndex> {
         self.by_key.get(&key).copied()
