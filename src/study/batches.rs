@@ -41,7 +41,9 @@ pub(in crate::study) fn in_largest_batches<'m>(model: &'m Model, origins: Option
     let part = |task: TaskId| parts[task.index()];
     for entry in &mut model.entries {
         if let Body::Phases(works) = &mut entry.body {
-            works.iter_mut().for_each(|work| work.demand *= part(entry.task));
+            for work in works {
+                work.demand *= part(entry.task);
+            }
         }
     }
     for activity in &mut model.activities {

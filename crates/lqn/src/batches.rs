@@ -117,7 +117,9 @@ mod tests {
         let rest = (100..200)
             .map(|at| (1 + at * at % 11, at))
             .map(|(messages, at)| (messages, 0.02 + 0.0025 * messages as f64 * uneven(at)));
-        rest.for_each(|(messages, time)| halves.add(messages, time));
+        for (messages, time) in rest {
+            halves.add(messages, time);
+        }
         assert_eq!(halves, own);
     }
 
@@ -127,7 +129,9 @@ mod tests {
         assert_eq!(batches(200, |at, messages| 0.0025 * messages as f64 * uneven(at)).costs(), None);
         assert_eq!(batches(20, |_, messages| 0.02 + 0.0025 * messages as f64).costs(), None, "too few");
         let mut alike = Batches::default();
-        (0..100).for_each(|_| alike.add(4, 0.03));
+        for _ in 0..100 {
+            alike.add(4, 0.03);
+        }
         assert_eq!(alike.costs(), None, "all of one size");
         assert_eq!(Batches::default().costs(), None);
     }

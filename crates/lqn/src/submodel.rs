@@ -156,7 +156,9 @@ impl SubModel {
             entry.stays.sort();
             entry.visits.sort();
         }
-        self.scenarios.values_mut().for_each(|total| total.stays.sort());
+        for total in self.scenarios.values_mut() {
+            total.stays.sort();
+        }
     }
 
     /// The entry of that key, if there is one.

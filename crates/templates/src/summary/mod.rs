@@ -268,15 +268,18 @@ impl Summary {
         let id = u128::from_str_radix(&operation.run, 16).ok().filter(|_| tells);
         match operation.weight {
             Some(Operation::CHOSEN) => one.chosen = 1,
-            Some(Operation::TRUNCATED) => {
-                one.truncated = 1;
-                id.into_iter().for_each(|id| one.ids.add(id));
-            }
-            Some(weight) => {
+            Some(weight) if weight != Operation::TRUNCATED => {
                 one.sampled.add(weight);
-                id.filter(|_| !operation.weight_given).into_iter().for_each(|id| one.told_ids.add(id));
+                if let Some(id) = id.filter(|_| !operation.weight_given) {
+                    one.told_ids.add(id);
+                }
             }
-            None => id.into_iter().for_each(|id| one.ids.add(id)),
+            unknown => {
+                one.truncated = u64::from(unknown.is_some());
+                if let Some(id) = id {
+                    one.ids.add(id);
+                }
+            }
         }
         one.grain = step;
         let (mut response, mut stay) = (None, None);

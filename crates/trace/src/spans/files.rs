@@ -10,6 +10,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
+use rustc_hash::FxHashSet;
+
 use crate::spans::assemble::name_services;
 use crate::spans::builder::Builder;
 use crate::spans::clocks::Clocks;
@@ -23,7 +25,6 @@ use crate::spans::{SpanOptions, pipeline};
 use crate::{ReadReport, Sink, TraceNames, Wanted, codes};
 use dyelog_diagnostic::names::Names;
 use dyelog_diagnostic::{Diagnostic, Diagnostics, Place};
-use rustc_hash::FxHashSet;
 
 /// Takes spans as they were recorded, with the names that they use; `Break` ends the reading.
 pub type TakeSpans<'t> = dyn FnMut(&Names, &Spans) -> ControlFlow<()> + 't;
@@ -70,7 +71,9 @@ impl Gathered<'_> {
         if !self.as_recorded {
             self.groups.name(&mut spans.spans, names);
             self.clocks.look(&spans);
-            spans.spans.iter().for_each(|span| self.order.add(span.start));
+            for span in &spans.spans {
+                self.order.add(span.start);
+            }
             name_services(names, &mut spans, &mut self.about_services);
         }
         self.failure = self.store.append(spans).err();

@@ -73,7 +73,9 @@ mod tests {
 
     fn is_by_no_time(starts: impl Iterator<Item = i64>) -> bool {
         let mut order = Order::default();
-        starts.for_each(|start| order.add(start));
+        for start in starts {
+            order.add(start);
+        }
         order.is_by_no_time()
     }
 

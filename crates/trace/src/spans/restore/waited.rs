@@ -107,7 +107,9 @@ impl Waited {
                 below.entry(parent).or_default().push((span.start, span.end));
             }
         }
-        below.values_mut().for_each(|times| times.sort_unstable());
+        for times in below.values_mut() {
+            times.sort_unstable();
+        }
         for orphan in orphans {
             let span = work.span(orphan);
             let (all, callers) = self.orphans.entry(operation(span)).or_default();
