@@ -253,7 +253,7 @@ fn unseen_waits(built: &Assembled, sub: &SubModel) -> Option<Diagnostic> {
     }
     Some(
         finding
-            .with_note("traces have spans whose parent nobody recorded, and services record no calls: how much of their time is work is not known, and intervals begin at 0")
+            .with_note("the parents of some spans were never recorded, and neither were calls of these services: how much of this time is work is not known, and intervals begin at 0")
             .with_hint("see to the exporter of the service that is missing, or measure utilisation and give it by `--utilisation`"),
     )
 }

@@ -173,7 +173,7 @@ fn restore_trace(work: &mut Work<'_>, members: std::ops::Range<usize>, callers: 
             work.count("parent that records no spans, called by a span around it", fragment.members[0], |at| {
                 let [name, service] = told;
                 Diagnostic::warning(codes::LOST_PARENT, at, "the parent of this span was lost, as that of most spans of its operation").with_note(format!(
-                    "`{name}` of `{service}` takes longer by as much as this does, so that it waits for it: what it calls records no spans, and works in what looks like its own time"
+                    "`{name}` of `{service}` waits for this span, since it takes longer by as much; the service in between records no spans, and its work looks like work of `{service}`"
                 ))
             });
             for waits in [caller, waited::visit_of(work, caller)] {
