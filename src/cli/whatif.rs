@@ -183,35 +183,27 @@ fn check_form(arguments: &Arguments) -> Result<(), Diagnostic> {
 
 /// Tells of points that cannot be relied on.
 fn verdict(table: &Table, terminal: &Terminal) -> Exit {
-    let count = |wanted: fn(&State) -> bool| table.points.iter().filter(|point| wanted(&point.state)).count();
-    let failed = count(|state| matches!(state, State::Failed(_)));
-    let doubtful = count(|state| matches!(state, State::Doubtful(_)));
-    let first = table.points.iter().find_map(|point| match &point.state {
-        State::Failed(reason) => Some(reason),
-        _ => None,
-    });
+    let all = table.points.len();
+    // How many there are of a kind, and the reason of the first.
+    let those = |wanted: fn(&State) -> bool| {
+        let states = table.points.iter().map(|point| &point.state).filter(|state| wanted(state));
+        (states.clone().count(), states.clone().find_map(State::reason))
+    };
+    let (failed, first) = those(|state| matches!(state, State::Failed(_)));
     if let Some(reason) = first {
-        terminal.say(&format!("{failed} of {} points have no solution; the first: {reason}\n", table.points.len()));
-        if failed == table.points.len() {
+        terminal.say(&format!("{failed} of {all} points have no solution; the first: {reason}\n"));
+        if failed == all {
             return Exit::Input;
         }
     }
-    let first = table.points.iter().find_map(|point| match &point.state {
-        State::Doubtful(reason) => Some(reason),
-        _ => None,
-    });
+    let (doubtful, first) = those(|state| matches!(state, State::Doubtful(_)));
     if let Some(reason) = first {
-        terminal.say(&format!("{doubtful} of {} points did not converge; the first: {reason}\n", table.points.len()));
+        terminal.say(&format!("{doubtful} of {all} points did not converge; the first: {reason}\n"));
     }
-    let behind = count(|state| matches!(state, State::Backlog(_)));
-    let first = table.points.iter().find_map(|point| match &point.state {
-        State::Backlog(reason) => Some(reason),
-        _ => None,
-    });
+    let (behind, first) = those(|state| matches!(state, State::Backlog(_)));
     if let Some(reason) = first {
         terminal.say(&format!(
-            "at {behind} of {} points consumers get more messages than they serve, and all else is solved as if they kept up; the first: {reason}\n",
-            table.points.len()
+            "at {behind} of {all} points consumers get more messages than they serve, and all else is solved as if they kept up; the first: {reason}\n"
         ));
     }
     if failed + doubtful + behind > 0 { Exit::NotConverged } else { Exit::Ok }

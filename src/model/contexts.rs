@@ -1,5 +1,5 @@
-//! Calls whose callee takes longer, or less long, than when others call it. An entry of a model has one demand, whoever calls it, so that operations which share an entry
-//! respond as all of them do on the mean, and not as each of them did.
+//! Calls whose callee takes another time than for other callers. An entry of a model has one demand for all callers. So scenarios that share an entry respond as all of them do
+//! on the mean.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -34,16 +34,16 @@ pub fn of(parts: &Parts<'_>, customer: &Customer) -> Option<Context> {
     for (to, count) in customer.total.requested() {
         *level.entry(to).or_insert(0.0) += count as f64 / operations;
     }
-    let mut most: Option<Context> = None;
+    let mut most: Option<(EntryIndex, Call)> = None;
     for _ in 0..DEEPEST {
         let mut next: BTreeMap<EntryIndex, f64> = BTreeMap::new();
         for (index, visits) in std::mem::take(&mut level) {
             let caller = parts.sub.entry(index);
             let invocations = caller.invocations.max(1) as f64;
-            for (to, context) in contexts(parts, caller, visits / invocations) {
-                *next.entry(to).or_insert(0.0) += visits * caller.requests_to(to) as f64 / invocations;
-                if most.as_ref().is_none_or(|most| context.error.abs() > most.error.abs()) {
-                    most = Some(context);
+            for call in calls(parts, caller, visits / invocations) {
+                *next.entry(call.to).or_insert(0.0) += call.times;
+                if most.is_none_or(|(_, most)| call.error.abs() > most.error.abs()) {
+                    most = Some((index, call));
                 }
             }
         }
@@ -53,23 +53,33 @@ pub fn of(parts: &Parts<'_>, customer: &Customer) -> Option<Context> {
         }
         level = next;
     }
-    most.filter(|context| context.error != 0.0)
+    let name = |entry: EntryIndex| Arc::from(parts.sub.names.text(parts.sub.entry(entry).service));
+    let (caller, Call { to, here, in_all, error, .. }) = most.filter(|(_, call)| call.error != 0.0)?;
+    Some(Context { caller: name(caller), callee: name(to), here, in_all, error })
+}
+
+/// Calls of one entry to another.
+#[derive(Clone, Copy)]
+struct Call {
+    to: EntryIndex,
+    /// How many there are an operation.
+    times: f64,
+    here: f64,
+    in_all: f64,
+    error: f64,
 }
 
 /// The calls of an entry that wait, of which each invocation is so many an operation.
-fn contexts(parts: &Parts<'_>, caller: &EntryTotal, operations: f64) -> Vec<(EntryIndex, Context)> {
+fn calls(parts: &Parts<'_>, caller: &EntryTotal, operations: f64) -> impl Iterator<Item = Call> {
     let mut calls: BTreeMap<EntryIndex, (f64, u64)> = BTreeMap::new();
     for (label, call) in caller.calls.iter().filter(|(label, _)| label.kind == RequestKind::Synchronous) {
         let Some(to) = label.to else { continue };
         let own = calls.entry(to).or_default();
         *own = (own.0 + call.duration.sum.as_f64() - call.network.as_f64(), own.1 + call.requests.count);
     }
-    let name = |entry: &EntryTotal| Arc::from(parts.sub.names.text(entry.service));
-    let context = |(to, (taken, count)): (EntryIndex, (f64, u64))| {
-        let callee = parts.sub.entry(to);
-        let (here, in_all) = (taken / count.max(1) as f64, callee.response.mean()?);
-        let error = (in_all - here) * count as f64 * operations;
-        Some((to, Context { caller: name(caller), callee: name(callee), here, in_all, error }))
-    };
-    calls.into_iter().filter_map(context).collect()
+    calls.into_iter().filter_map(move |(to, (taken, count))| {
+        let (here, in_all) = (taken / count.max(1) as f64, parts.sub.entry(to).response.mean()?);
+        let times = count as f64 * operations;
+        Some(Call { to, times, here, in_all, error: (in_all - here) * times })
+    })
 }

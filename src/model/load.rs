@@ -259,17 +259,15 @@ pub fn sampled_weight(total: &ScenarioTotal) -> f64 {
 fn kept(total: &ScenarioTotal) -> Option<f64> {
     let nearly_all = total.ids.count.saturating_mul(10) >= total.operations.saturating_mul(9);
     let shown = total.settled.map_or_else(|| total.ids.probability(), Settled::probability);
-    shown.filter(|_| total.sampled.operations == 0 && nearly_all)
+    // Identifiers that fill their range tell nothing of what is behind the end of a file.
+    let tells = |probability: &f64| total.truncated == 0 || *probability < 1.0;
+    shown.filter(|_| total.sampled.operations == 0 && nearly_all).filter(tells)
 }
 
-/// Leaves open how operations were sampled that were kept for what they are, or of which others are behind the end of a file, where their trace identifiers look as if all
-/// were there.
+/// Leaves open how operations were sampled that were kept for what they are, where their trace identifiers look as if all were there.
 pub fn leave_open(total: &mut ScenarioTotal, is_chosen: bool) {
-    let looks_whole = kept(total).is_some_and(|probability| probability >= 1.0);
-    if is_chosen && looks_whole {
+    if is_chosen && kept(total).is_some_and(|probability| probability >= 1.0) {
         total.settled = Some(Settled::Chosen);
-    } else if total.truncated > 0 && looks_whole {
-        total.settled = Some(Settled::Truncated);
     }
 }
 

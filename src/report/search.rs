@@ -128,10 +128,7 @@ fn beside(search: &Search, point: &Point) -> String {
         .filter(|(_, reached)| reached.verdict != Verdict::Met)
         .map(|(goal, reached)| format!("{goal}: {}", standing(goal, reached)))
         .collect();
-    let why = match &point.evaluation.state {
-        State::Converged => missed.join("; "),
-        State::Backlog(reason) | State::Doubtful(reason) | State::Failed(reason) => reason.clone(),
-    };
+    let why = point.evaluation.state.reason().map_or_else(|| missed.join("; "), str::to_owned);
     let busy = point.evaluation.busiest.as_ref().map(|busy| format!("; {}", limit(busy))).unwrap_or_default();
     format!("with {}: {why}{busy}\n", values(search, point))
 }
@@ -331,7 +328,7 @@ fn point(point: &Point) -> Json {
         if let Some(cost) = point.cost {
             document.insert("cost".into(), json!(cost));
         }
-        if let State::Backlog(reason) | State::Doubtful(reason) | State::Failed(reason) = &point.evaluation.state {
+        if let Some(reason) = point.evaluation.state.reason() {
             document.insert("reason".into(), json!(reason));
         }
         if let Some(busy) = &point.evaluation.busiest {

@@ -2,22 +2,20 @@
 
 use std::borrow::Cow;
 
-use crate::lqn::{Body, EntryId, Model, TaskId};
+use crate::lqn::batches::BatchCosts;
+use crate::lqn::{Body, EntryId, Model, Task, TaskId};
 use crate::model::Origins;
 use crate::solve::bounds::Resource;
 
+fn costs(origins: Option<&Origins>, entry: EntryId) -> Option<BatchCosts> {
+    origins?.entries.get(entry.index())?.batches
+}
+
 /// The work of each task in such batches, as a part of what it is in the batches that were traced: 1 where there are none.
 pub(in crate::study) fn least_work(model: &Model, origins: Option<&Origins>) -> Vec<f64> {
-    let mut parts = vec![1.0; model.tasks.len()];
-    for (place, part) in parts.iter_mut().enumerate() {
-        let costs = |entry: &EntryId| origins?.entries.get(entry.index())?.batches;
-        let least = |entry: &EntryId| costs(entry).map_or(1.0, |costs| costs.least());
-        *part = model.tasks[place].entries.iter().map(least).fold(0.0, f64::max);
-        if *part == 0.0 {
-            *part = 1.0;
-        }
-    }
-    parts
+    let least = |entry: &EntryId| costs(origins, *entry).map_or(1.0, |costs| costs.least());
+    let of = |task: &Task| task.entries.iter().map(least).reduce(f64::max).unwrap_or(1.0);
+    model.tasks.iter().map(of).collect()
 }
 
 /// How many times as much a resource serves in batches without end as in the largest that was traced; `None` where no consumer of batches works there.
@@ -27,7 +25,7 @@ pub(in crate::study) fn beyond_largest(model: &Model, origins: Option<&Origins>,
         Resource::Task(task) => task.index() == *place,
     };
     let entries = (0..model.tasks.len()).filter(works_there).flat_map(|place| &model.tasks[place].entries);
-    let costs = entries.filter_map(|entry| origins?.entries.get(entry.index())?.batches);
+    let costs = entries.filter_map(|entry| costs(origins, *entry));
     costs.map(|costs| costs.of_message(costs.most as f64) / costs.message).reduce(f64::max)
 }
 

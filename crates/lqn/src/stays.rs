@@ -169,7 +169,7 @@ impl<const KEPT: usize> Stays<KEPT> {
         kept
     }
 
-    /// Brings those that are kept in their order, so that whoever asks for them next finds them so.
+    /// Sorts the stays that are kept: [`Stays::kept`] sorts them no more.
     pub fn sort(&mut self) {
         self.some = self.kept();
     }

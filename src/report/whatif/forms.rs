@@ -115,9 +115,7 @@ pub fn json(table: &Table) -> String {
             let ends = |own: &Option<Interval>| own.map_or(Json::Null, |own| json!([own.low, own.high]));
             document.insert("intervals".into(), point.intervals.iter().map(ends).collect());
         }
-        if let (State::Backlog(reason) | State::Doubtful(reason) | State::Failed(reason), Json::Object(document)) =
-            (&point.state, &mut document)
-        {
+        if let (Some(reason), Json::Object(document)) = (point.state.reason(), &mut document) {
             document.insert("reason".into(), json!(reason));
         }
         document

@@ -60,6 +60,14 @@ pub enum State {
 }
 
 impl State {
+    /// Why it is not to be relied on, or not in all.
+    pub fn reason(&self) -> Option<&str> {
+        match self {
+            Self::Converged => None,
+            Self::Backlog(reason) | Self::Doubtful(reason) | Self::Failed(reason) => Some(reason),
+        }
+    }
+
     /// One word.
     pub fn word(&self) -> &'static str {
         match self {

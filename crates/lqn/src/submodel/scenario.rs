@@ -149,8 +149,6 @@ pub enum Settled {
     Mixed,
     /// They were kept for what they are, so that their trace identifiers tell nothing of the others.
     Chosen,
-    /// Their files end too early and lack operations of all times, in no order of their trace identifiers.
-    Truncated,
 }
 
 impl Settled {
@@ -168,7 +166,7 @@ impl Settled {
     pub fn probability(self) -> Option<f64> {
         match self {
             Self::Kept(parts) => Some(parts as f64 / Self::PARTS),
-            Self::Mixed | Self::Chosen | Self::Truncated => None,
+            Self::Mixed | Self::Chosen => None,
         }
     }
 }

@@ -151,6 +151,8 @@ fn restore_trace(work: &mut Work<'_>, members: std::ops::Range<usize>, callers: 
     let first = first_span(work, &spans);
     let mut places = Places::new(work, &spans);
     let small = fragments.len().saturating_mul(spans.len()) <= MOST_PAIRS;
+    // What is called by nobody knows whom.
+    let mut unseen: FxHashSet<u32> = FxHashSet::default();
     for fragment in fragments {
         let call = if small { places.call_around(work, &fragment, callers) } else { None };
         if let Some(call) = call {
@@ -159,7 +161,7 @@ fn restore_trace(work: &mut Work<'_>, members: std::ops::Range<usize>, callers: 
         }
         let place = if small { places.find(work, &fragment, callers) } else { None };
         let are_unseen = place.is_none() && callers.are_unseen(work, &fragment);
-        let waited = if are_unseen { callers.waited(work, &spans, &fragment) } else { None };
+        let waited = if are_unseen && small { callers.waited(work, &spans, &fragment) } else { None };
         if let Some(place) = place {
             let reason = "lost parent, restored";
             work.count(reason, fragment.members[0], |at| {
@@ -187,15 +189,17 @@ fn restore_trace(work: &mut Work<'_>, members: std::ops::Range<usize>, callers: 
                 Diagnostic::warning(codes::LOST_PARENT, at, "the parent of this span was lost, as that of most spans of its operation")
                     .with_note("what calls them records no spans: it counts as called by the first span of the trace, or as the work on its message, and nobody waits")
             });
-            let may_wait: Vec<u32> =
-                callers.may_wait(work, &spans).filter(|index| !fragment.members.contains(index)).collect();
-            for index in may_wait {
-                work.spans.spans[index as usize].may_wait = true;
-            }
+            unseen.extend(&fragment.members);
             let top = places.put_below(work, &fragment, caller, added);
             work.spans.spans[top as usize].follows = true;
         } else if fragment.members.iter().all(|member| !work.span(*member).unlinked) {
             take_as_root(work, &fragment, callers, added);
+        }
+    }
+    if !unseen.is_empty() {
+        let may_wait: Vec<u32> = callers.may_wait(work, &spans).filter(|index| !unseen.contains(index)).collect();
+        for index in may_wait {
+            work.spans.spans[index as usize].may_wait = true;
         }
     }
     for index in spans.into_iter().filter(|index| work.parent[*index as usize] != NOBODY) {
