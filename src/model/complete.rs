@@ -36,7 +36,7 @@ pub fn traced(sub: &SubModel, configuration: &Configuration) -> Traced {
     let mut parts = Parts::of_decided(&decided);
     let lost = parts.leave_out_fragments();
     parts.configure(configuration, &mut Vec::new());
-    Traced::of(&parts, configuration, fragments::lost_part(&lost, &parts))
+    Traced::of(&parts, configuration, fragments::lost_part(&lost, &parts), &population::Found::default())
 }
 
 /// The same as [`complete`] for a system that differs from the one that was traced: what was traced is read with the servers that there
@@ -71,11 +71,12 @@ pub fn complete_as_traced(
     let mut findings = crate::model::unused::check_placed(sub, given, configuration);
     parts.configure(configuration, &mut findings);
     let lost_spans = fragments::lost_part(&lost, &parts);
+    let known = population::Found::default();
     let own;
     let traced = match traced {
         Some(traced) => traced,
         None => {
-            own = Traced::of(&parts, configuration, lost_spans);
+            own = Traced::of(&parts, configuration, lost_spans, &known);
             &own
         }
     };
@@ -83,7 +84,7 @@ pub fn complete_as_traced(
     for (customer, finding) in parts.customers.iter_mut().zip(&chosen) {
         load::leave_open(&mut customer.scenario_total, finding.is_some());
     }
-    let loads = choose_loads(&parts, configuration, traced, &demands, &mut findings);
+    let loads = choose_loads(&parts, configuration, (traced, &known), &demands, &mut findings);
     let mut built = Assembly::build(&parts, configuration, traced, &demands, &loads);
     let busiest = traced.hosts().map(|(_, host)| host.utilization).fold(stability::busiest(&built.model), f64::max);
     let doubt = fragments::doubt(lost_spans, busiest);
@@ -316,7 +317,7 @@ impl Evidence {
 fn choose_loads(
     parts: &Parts<'_>,
     configuration: &Configuration,
-    traced: &Traced,
+    (traced, known): (&Traced, &population::Found),
     demands: &DemandValues,
     findings: &mut Vec<Diagnostic>,
 ) -> Loads {
@@ -335,7 +336,7 @@ fn choose_loads(
     let mut overloaded = overload(evidence.iter().map(Evidence::open).collect());
     let totals = parts.customers.iter().map(|customer| &customer.scenario_total);
     let rates: Vec<_> = totals.zip(evidence.iter().map(Evidence::rate_alone)).collect();
-    let mut found = population::customers(&rates);
+    let mut found = population::customers(&rates, known);
     // Customers wait where a server is busy all the time, and make it no busier: what is more than chance is none of theirs.
     if overloaded.as_ref().is_some_and(|own| own.utilization > SATURATED) {
         found.fill(None);

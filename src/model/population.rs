@@ -11,6 +11,7 @@
 //! life-tables, 1972, whose baseline hazard is of any form). Where n is the same whenever the last begin is as long ago, as where all takes the same time, strata tell nothing: then
 //! all times are compared.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use crate::diagnostic::Diagnostic;
@@ -65,17 +66,44 @@ pub struct Customers {
     pub scenarios: usize,
 }
 
+/// What was found of the times of scenarios, by their numbers: it is asked for more than once, and takes long to find.
+#[derive(Debug, Default)]
+pub struct Found {
+    timed: RefCell<BTreeMap<usize, bool>>,
+    populations: RefCell<BTreeMap<Vec<usize>, Option<Population>>>,
+}
+
+impl Found {
+    /// Whether a scenario's operations begin by a clock.
+    fn is_timed(&self, number: usize, stays: &Stays) -> bool {
+        *self.timed.borrow_mut().entry(number).or_insert_with(|| is_timed(stays))
+    }
+
+    /// The common customers of scenarios, each with its number.
+    fn population(&self, totals: &[(usize, &ScenarioTotal)]) -> Option<Population> {
+        if !totals.iter().all(|(_, total)| load::is_nearly_whole(total)) {
+            return None;
+        }
+        let numbers = totals.iter().map(|(number, _)| *number).collect();
+        let fitted = || Presence::of(&totals.iter().map(|(_, total)| &total.stays).collect::<Vec<_>>()).fitted();
+        *self.populations.borrow_mut().entry(numbers).or_insert_with(fitted)
+    }
+}
+
 /// The customers behind scenarios, each with the rate at which it was seen to begin where nothing else tells its load. A scenario has its own, or all have common ones where that is
-/// likelier; `None` of one that arrives from outside.
-pub fn customers(scenarios: &[(&ScenarioTotal, Option<f64>)]) -> Vec<Option<Customers>> {
-    let scenarios: Vec<(&ScenarioTotal, Option<f64>)> =
-        scenarios.iter().map(|(total, rate)| (*total, rate.filter(|_| !is_timed(&total.stays)))).collect();
-    let told: Vec<(&ScenarioTotal, f64)> =
-        scenarios.iter().filter_map(|(total, rate)| Some((*total, (*rate)?))).collect();
-    let each: Vec<Option<Population>> = told.iter().map(|(total, _)| fitted(&[total])).collect();
+/// likelier; `None` of one that arrives from outside. What was found before of the times of the same scenarios is not looked for again.
+pub fn customers(scenarios: &[(&ScenarioTotal, Option<f64>)], known: &Found) -> Vec<Option<Customers>> {
+    let rate_of = |(number, (total, rate)): (usize, &(&ScenarioTotal, Option<f64>))| {
+        rate.filter(|_| !known.is_timed(number, &total.stays))
+    };
+    let rates: Vec<Option<f64>> = scenarios.iter().enumerate().map(rate_of).collect();
+    let numbered = scenarios.iter().zip(&rates).enumerate();
+    let (all, told): (Vec<(usize, &ScenarioTotal)>, Vec<(&ScenarioTotal, f64)>) =
+        numbered.filter_map(|(number, ((total, _), rate))| Some(((number, *total), (*total, (*rate)?)))).unzip();
+    let each: Vec<Option<Population>> = all.iter().map(|own| known.population(&[*own])).collect();
     let gains: f64 = each.iter().flatten().map(|own| own.gain).sum();
-    let all: Vec<&ScenarioTotal> = told.iter().map(|(total, _)| *total).collect();
-    let common = (told.len() > 1).then(|| fitted(&all)).flatten().filter(|common| common.gain > gains + TELLS);
+    let common = (told.len() > 1).then(|| known.population(&all)).flatten();
+    let common = common.filter(|common| common.gain > gains + TELLS);
     let shares = common.map(|common| shares(common.customers, &told)).unwrap_or_default();
     let mut found = told.iter().enumerate().map(|(number, (total, rate))| {
         let population = common.or(each[number])?;
@@ -83,7 +111,7 @@ pub fn customers(scenarios: &[(&ScenarioTotal, Option<f64>)]) -> Vec<Option<Cust
         let load = load::as_customers(own, *rate, total)?;
         Some(Customers { load, population, scenarios: if common.is_some() { told.len() } else { 1 } })
     });
-    scenarios.iter().map(|(_, rate)| rate.and_then(|_| found.next().flatten())).collect()
+    rates.iter().map(|rate| rate.and_then(|_| found.next().flatten())).collect()
 }
 
 /// Whether operations begin by a clock: at regular times, however long the one before took. Customers begin later after a long one.
@@ -136,14 +164,6 @@ pub fn note(scenario: &str, found: &Customers, rate: f64, total: &ScenarioTotal)
             load::short(gain.round())
         ));
     load::with_sampling(told, total).with_hint(load::hint(scenario))
-}
-
-fn fitted(totals: &[&ScenarioTotal]) -> Option<Population> {
-    if !totals.iter().all(|total| load::is_nearly_whole(total)) {
-        return None;
-    }
-    let stays: Vec<&Stays> = totals.iter().map(|total| &total.stays).collect();
-    Presence::of(&stays).fitted()
 }
 
 /// How often operations began, and for how long that was to be seen, by how many were under way.
@@ -230,9 +250,17 @@ impl Presence {
     fn look(&mut self, stretch: &[Stay], long: u64) {
         let (Some(first), Some(last)) = (stretch.first(), stretch.last()) else { return };
         // At one time those that end come first, so that they are not found.
-        let mut edges: Vec<(i64, bool)> =
-            stretch.iter().flat_map(|stay| [(stay.start, true), (stay.end(), false)]).collect();
-        edges.sort_unstable();
+        let mut ends: Vec<i64> = stretch.iter().map(Stay::end).collect();
+        ends.sort_unstable();
+        let mut ends = ends.into_iter().peekable();
+        let mut edges: Vec<(i64, bool)> = Vec::with_capacity(2 * stretch.len());
+        for Stay { start, .. } in stretch {
+            while let Some(end) = ends.next_if(|end| end <= start) {
+                edges.push((end, false));
+            }
+            edges.push((*start, true));
+        }
+        edges.extend(ends.map(|end| (end, false)));
         let is_coarse = edges.iter().all(|(time, _)| clocks::is_whole(*time));
         let from = first.start.saturating_add_unsigned(long);
         let (mut there, mut left, mut now) = (0_u64, 0_u64, first.start);
@@ -344,7 +372,7 @@ mod tests {
     use std::cmp::Reverse;
     use std::collections::BinaryHeap;
 
-    use super::{Customers, customers, is_timed};
+    use super::{Customers, Found, customers, is_timed};
     use crate::lqn::stays::Stay;
     use crate::lqn::submodel::ScenarioTotal;
     use crate::model::Load;
@@ -409,7 +437,7 @@ mod tests {
 
     fn found(totals: &[ScenarioTotal]) -> Vec<Option<Customers>> {
         let told: Vec<(&ScenarioTotal, Option<f64>)> = totals.iter().map(|total| (total, Some(rate(total)))).collect();
-        customers(&told)
+        customers(&told, &Found::default())
     }
 
     /// Load generators with a constant rate, and timers.
@@ -423,7 +451,7 @@ mod tests {
                 let wait = draw.time(0.03);
                 add(&mut total, start, wait);
             }
-            assert_eq!(customers(&[(&total, Some(50.0))]), [None], "{of}");
+            assert_eq!(customers(&[(&total, Some(50.0))], &Found::default()), [None], "{of}");
         }
     }
 
@@ -460,6 +488,20 @@ mod tests {
                 let expected = f64::from(own.population.customers) / f64::from(population) * cycle - wait;
                 assert!((think_time / expected - 1.0).abs() < 0.1, "{expected}: {own:?}");
             }
+        }
+    }
+
+    #[test]
+    fn what_is_known_answers_as_what_is_looked_for() {
+        let totals = [closed(1, 8, (0.05, 0.05), 4000, 2), vec![open(2, 0.03, 0.05, 4000)]].concat();
+        let known = Found::default();
+        // Other scenarios have a rate each time.
+        for without in [2, 0, 3, 2] {
+            let told = |(number, total)| (total, Some(rate(total)).filter(|_| number != without));
+            let told: Vec<(&ScenarioTotal, Option<f64>)> = totals.iter().enumerate().map(told).collect();
+            let wanted = customers(&told, &Found::default());
+            assert_eq!(customers(&told, &known), wanted, "{without}");
+            assert!(without != 2 || wanted.iter().flatten().count() == 2, "{wanted:?}");
         }
     }
 
@@ -522,6 +564,6 @@ mod tests {
         for (start, length) in [(i64::MIN, 5), (0, i64::MAX), (i64::MAX, i64::MAX), (i64::MAX - 1, 0)] {
             add(&mut total, start, length);
         }
-        assert_eq!(customers(&[(&total, Some(1.0))]), [None]);
+        assert_eq!(customers(&[(&total, Some(1.0))], &Found::default()), [None]);
     }
 }

@@ -152,6 +152,8 @@ pub(super) fn complete(
     listener: &mut dyn Listener,
 ) -> Result<Source, Diagnostics> {
     let mut reduced = reduced;
+    // Much is asked of times: they are put in order once.
+    reduced.reduction.submodel.sort_times();
     let configuration = with_defaults(configuration, &reduced.reduction.submodel);
     let configuration = measured(utilisation, &mut reduced.reduction.submodel, configuration, listener)?;
     let (model, findings, origins) = crate::model::complete(&reduced.reduction.submodel, &configuration)?;

@@ -8,6 +8,7 @@
 //! A file may keep the recordings that its operations are from ([`Kept`]). Those who know nothing of these take the sums as they are.
 
 mod kept;
+mod packed;
 mod read;
 mod sketch;
 mod stays;
@@ -24,6 +25,7 @@ use crate::saved::timing::{CallShape, PairShape};
 use crate::submodel::RequestKind;
 
 pub use kept::{Kept, Made, Sample};
+pub use packed::{pack, unpack};
 pub use read::{parse, parse_keeping};
 pub use write::{write, write_keeping};
 

@@ -189,11 +189,15 @@ impl Sketch {
             return 0.0;
         }
         let edge = |bucket: usize| f64::from_bits(((FIRST + bucket) as u64) << (52 - FINENESS));
-        let of = |(place, count): (usize, &u64)| {
-            let (low, high) = (edge(self.first + place), edge(self.first + place + 1));
+        // The bucket of the value, which may be before the first and beyond the last: those below it lie below the value.
+        let bucket = ((value.to_bits() >> (52 - FINENESS)) as usize).saturating_sub(FIRST);
+        let place = bucket.saturating_sub(self.first).min(self.counts.len());
+        let whole: u64 = self.counts[..place].iter().fold(0, |sum, count| sum.saturating_add(*count));
+        let part = self.counts.get(place).filter(|_| bucket >= self.first).map_or(0.0, |count| {
+            let (low, high) = (edge(bucket), edge(bucket + 1));
             *count as f64 * ((value - low) / (high - low)).clamp(0.0, 1.0)
-        };
-        self.zeros as f64 + self.counts.iter().enumerate().map(of).sum::<f64>()
+        });
+        self.zeros as f64 + (whole as f64 + part)
     }
 
     /// The value that this part of all values does not exceed, to within [`SKETCH_ERROR`].

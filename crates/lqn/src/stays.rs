@@ -74,6 +74,8 @@ pub struct Stays<const KEPT: usize = MOST> {
     some: Vec<Stay>,
     /// The rank from which on none is kept, where fewer were to be kept ([`Stays::keep`]).
     cut: Option<Rank>,
+    /// Whether these are those that are kept, in their order.
+    is_sorted: bool,
 }
 
 impl<const KEPT: usize> Stays<KEPT> {
@@ -85,7 +87,7 @@ impl<const KEPT: usize> Stays<KEPT> {
         let sound = kept.len() <= KEPT
             && (seen == count || seen > count && (kept.len() == KEPT || cut.is_some()))
             && cut.is_none_or(|cut| kept.iter().all(|stay| stay.rank() < cut));
-        sound.then_some(Self { seen, some: kept, cut })
+        sound.then_some(Self { seen, some: kept, cut, is_sorted: false })
     }
 
     /// The begin of the first that was left out by [`Stays::keep`].
@@ -123,6 +125,7 @@ impl<const KEPT: usize> Stays<KEPT> {
     fn push(&mut self, stay: Stay) {
         if self.cut.is_none_or(|cut| stay.rank() < cut) {
             self.some.push(stay);
+            self.is_sorted = false;
             self.thin();
         }
     }
@@ -143,7 +146,8 @@ impl<const KEPT: usize> Stays<KEPT> {
         let is_before = |rank: Rank| before.is_none_or(|before| rank < before);
         let mut kept = self.kept();
         kept.retain(|stay| is_before(stay.rank()));
-        kept.sort_unstable_by(|left, right| left.start.cmp(&right.start).then_with(|| left.order(right)));
+        // Those of a period are in order already.
+        kept.sort_by(|left, right| left.start.cmp(&right.start).then_with(|| left.order(right)));
         let is_whole = |period: i64| is_before(Rank::of((period << PERIOD) | ((1 << PERIOD) - 1)));
         let follows = |left: &Stay, right: &Stay| {
             let [earlier, later] = [left, right].map(|stay| stay.start >> PERIOD);
@@ -162,29 +166,39 @@ impl<const KEPT: usize> Stays<KEPT> {
     /// Those that are kept, in the order of periods and times.
     pub fn kept(&self) -> Vec<Stay> {
         let mut kept = self.some.clone();
-        if !kept.is_sorted_by(|left, right| left.order(right).is_le()) {
-            kept.sort_unstable_by(Stay::order);
+        if !self.is_sorted {
+            if !kept.is_sorted_by(|left, right| left.order(right).is_le()) {
+                kept.sort_unstable_by(Stay::order);
+            }
+            kept.truncate(KEPT);
         }
-        kept.truncate(KEPT);
         kept
     }
 
-    /// Sorts the stays that are kept: [`Stays::kept`] sorts them no more.
+    /// Sorts the stays that are kept: [`Stays::kept`] and [`Stays::complete_before`] sort them no more.
     pub fn sort(&mut self) {
-        self.some = self.kept();
+        if !self.is_sorted {
+            self.some = self.kept();
+            self.is_sorted = true;
+        }
     }
 
     /// Changes each that is kept, but for its begin, which decides whether it is.
     pub fn change(&mut self, change: impl Fn(&mut Stay)) {
         self.sort();
         self.some.iter_mut().for_each(change);
+        // Of those that begin at one time the order may be another one.
+        self.is_sorted = self.some.is_sorted_by(|left, right| left.order(right).is_le());
     }
 
     /// The rank before which all stays are among those that are kept; `None` where none was left out.
     pub fn complete_before(&self) -> Option<Rank> {
         let last = || {
-            let mut some = self.some.clone();
-            (some.len() >= KEPT).then(|| some.select_nth_unstable_by(KEPT - 1, Stay::order).1.rank())
+            let is_full = self.some.len() >= KEPT;
+            if self.is_sorted {
+                return self.some.last().filter(|_| is_full).map(Stay::rank);
+            }
+            is_full.then(|| self.some.clone().select_nth_unstable_by(KEPT - 1, Stay::order).1.rank())
         };
         let full = (self.seen > KEPT as u64).then(last).flatten();
         [self.cut, full].into_iter().flatten().min()

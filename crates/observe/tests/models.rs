@@ -192,6 +192,16 @@ fn what_nothing_observes_is_in_the_model() {
 }
 
 #[test]
+fn unobserved_clients_of_several_servers_are_told_apart() {
+    let read = Operation::new("Store", "read");
+    let serves = |own: &mut Observation, _| serve(own, &read, Service::Synchronous, 40, 0.02);
+    let found = built(&[intervals("store", 1, 30, serves), intervals("store", 2, 30, serves)].concat(), 30);
+    assert_eq!(said(&found), ["O018", "O018"]);
+    let told: Vec<&str> = found.findings.iter().map(|finding| &*finding.message).collect();
+    assert!(told[0] != told[1] && told.iter().all(|own| own.contains("of `store")), "{told:?}");
+}
+
+#[test]
 fn forwarding_and_asynchronous_requests_are_told_apart() {
     let (cycle, ask, answer, note) = (
         Operation::new("", "c"),

@@ -1,4 +1,4 @@
-//! How many spans a second one core takes in, step by step, and how long the model of a year takes.
+//! How many spans a second one core takes in, step by step, and how long the models of a year and of the last hour take.
 //!
 //! Spans have about 300 bytes, in requests of 1000 spans packed by gzip.
 
@@ -10,6 +10,8 @@ use dyelog_server::fold::Folding;
 use dyelog_server::journal::medium::Folder;
 use dyelog_server::journal::{Journal, Kind, Record};
 use dyelog_server::metered::Metered;
+use dyelog_server::parts::Parts;
+use dyelog_server::period::Period;
 use dyelog_server::spans::each_span;
 use dyelog_server::store::{LEVELS, Store};
 use dyelog_server::worker::{Worker, Working};
@@ -34,10 +36,11 @@ fn attribute(key: &str, value: &str) -> KeyValue {
     KeyValue { key: key.to_owned(), value, ..KeyValue::default() }
 }
 
-/// A trace: the frontend calls four services, one after the other.
-fn trace(begin: u64, number: u64) -> impl Iterator<Item = (usize, Span)> {
-    // 20,000 spans a second.
-    let start = begin + number * MILLI / 2;
+/// Traces begin so long after each other, nanoseconds: 20,000 spans a second.
+const APART: u64 = MILLI / 2;
+
+/// A trace that begins then: the frontend calls four services, one after the other.
+fn trace(start: u64, number: u64) -> impl Iterator<Item = (usize, Span)> {
     let id = move |span: u64| ((number << 8) | (span + 1)).to_be_bytes().to_vec();
     let spin = move |span: u64| (number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (span * 3)) % 900_000;
     (0..PER_TRACE).map(move |span| {
@@ -73,8 +76,14 @@ fn trace(begin: u64, number: u64) -> impl Iterator<Item = (usize, Span)> {
 
 /// A request with traces from that time on, nanoseconds since 1970.
 fn request(begin: u64, number: u64) -> Vec<u8> {
+    let first = number * TRACES;
+    request_of((first..first + TRACES).flat_map(|number| trace(begin + number * APART, number)))
+}
+
+/// A request with spans, each with the number of its service.
+fn request_of(spans: impl Iterator<Item = (usize, Span)>) -> Vec<u8> {
     let mut by_service: Vec<Vec<Span>> = vec![Vec::new(); SERVICES.len()];
-    for (service, span) in (0..TRACES).flat_map(|at| trace(begin, number * TRACES + at)) {
+    for (service, span) in spans {
         by_service[service].push(span);
     }
     let resource_spans = by_service.into_iter().enumerate().map(|(service, spans)| ResourceSpans {
@@ -175,8 +184,44 @@ fn year() {
     );
 }
 
+/// The last hour, of which nothing was rolled up yet: 300 intervals with 840 spans each.
+fn hour() {
+    const INTERVALS: u64 = 300;
+    const TRACES: u64 = 84;
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let mut store = Store::open(&folder.path().join("store.db")).expect("it is new");
+    let length = LEVELS[0].length;
+    let begin = BEGIN / length * length;
+    for interval in 0..INTERVALS {
+        let first = interval * TRACES;
+        // At times that look random, so that some find others at work.
+        let at = |number: u64| begin + interval * length + (number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 11) % length;
+        let spans = (first..first + TRACES).flat_map(|number| trace(at(number), number));
+        let folded = Folding::default().fold(request_of(spans)).expect("it can be read");
+        store.add(begin + interval * length, begin, &folded.submodel, &folded.merge).expect("there is room");
+    }
+    let period = Period { from: begin, to: begin + INTERVALS * length };
+    // The second time is of a process that has its memory.
+    for which in ["first", "again"] {
+        let now = Instant::now();
+        let found = Parts::with_whole(&store, period).expect("it can be read");
+        let (parts, sub, merge) = found.expect("it has something");
+        let read = now.elapsed();
+        let mut answer = Answer::of(sub, &merge, &Metered::default()).expect("it can be modelled");
+        answer.tell(parts.finding());
+        let bytes = answer.lqn().len();
+        println!(
+            "the last hour, {which}: {} spans in {INTERVALS} intervals, read in {:.1} ms, modelled in {:.1} ms ({bytes} bytes of model)",
+            INTERVALS * TRACES * PER_TRACE,
+            read.as_secs_f64() * 1e3,
+            now.elapsed().as_secs_f64() * 1e3
+        );
+    }
+}
+
 fn main() {
     // `cargo test --benches` runs benches to see that they work: this one takes no argument and is quick enough.
     take_in();
     year();
+    hour();
 }

@@ -91,6 +91,17 @@ impl Buffer {
         }
     }
 
+    /// Puts bytes in the place of as many others from there on, which are there.
+    pub fn replace(&mut self, at: usize, by: &[u8]) {
+        let own = match self {
+            Self::Heap { bytes, .. } => &mut bytes[..],
+            Self::Pages { pages, length } => &mut pages[..*length],
+        };
+        if let Some(own) = own.get_mut(at..at.saturating_add(by.len())) {
+            own.copy_from_slice(by);
+        }
+    }
+
     /// The bytes, to be shared.
     pub fn freeze(self) -> Bytes {
         match self {

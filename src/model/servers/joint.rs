@@ -7,12 +7,13 @@ use crate::lqn::submodel::{EntryIndex, EntryKey, EntryTotal, SubModel};
 use crate::model::config::Configuration;
 use crate::model::parts::Parts;
 use crate::model::servers::discipline::Discipline;
+use crate::model::servers::evidence::{Asked, Evidence};
 use crate::model::servers::observed::Observed;
 use crate::model::servers::occupancy::Occupancy;
 use crate::model::servers::sampled::waiting;
 use crate::model::servers::{
-    EARLY, ENOUGH, Evidence, Host, MOST_SERVERS, OwnTime, Traced, busy, candidates, copies, disciplines, given,
-    hosts_of, levels, scheduling_given, unlikelihood, waits,
+    EARLY, ENOUGH, Host, MOST_SERVERS, OwnTime, Traced, busy, candidates, copies, disciplines, given, hosts_of, levels,
+    scheduling_given, unlikelihood, waits,
 };
 use crate::model::utilisation::Busy;
 use crate::model::weave::Decided;
@@ -169,8 +170,15 @@ impl Joint {
                         continue;
                     };
                     let there: f64 = entries.iter().map(|index| observed.present(parts, *index)).sum();
-                    let served = (servers, discipline);
-                    let evidence = Evidence::of(occupancy, served, observed.probability, there, (*busy, EARLY));
+                    let asked = Asked {
+                        occupancy,
+                        probability: observed.probability,
+                        seen: there,
+                        busy: *busy,
+                        early: EARLY,
+                        arrivals: None,
+                    };
+                    let evidence = Evidence::of(asked, servers, discipline).looked(asked);
                     score += evidence.unlikelihood();
                     if observed.probability >= 1.0 {
                         score += waits::due_to_wait(occupancy, servers, there);

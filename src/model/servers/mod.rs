@@ -8,6 +8,7 @@
 
 mod busy;
 mod discipline;
+mod evidence;
 mod joint;
 mod lasting;
 mod observed;
@@ -26,11 +27,12 @@ use crate::model::config::Configuration;
 use crate::model::demand::is_measured;
 use crate::model::parts::Parts;
 use crate::model::pools::{self, Pool};
+use crate::model::servers::evidence::{Asked, Evidence, Left};
 use crate::model::servers::lasting::Lasting;
 use crate::model::servers::observed::Observed;
 use crate::model::servers::occupancy::{Imputed, Occupancy};
 use crate::model::servers::of_tasks::{OfTasks, TaskBusy};
-use crate::model::servers::sampled::{Share, offered, waiting};
+use crate::model::servers::sampled::{offered, waiting};
 use crate::model::utilisation::Busy;
 use crate::model::variability::rounded;
 use crate::model::{codes, load, population};
@@ -39,29 +41,8 @@ use crate::names::Name;
 /// The fewest stays from which servers are found.
 const ENOUGH: usize = 10;
 
-/// Real processors share their time not quite equally: a correlation of this size is none, however many stays there are.
-const NO_CORRELATION: f64 = 0.03;
-
 /// Counts that machines seldom have are taken where they fit so much better: the logarithm of 1/0.3.
 const SELDOM: f64 = 1.204;
-
-/// A number of servers fits whose processor times depend on those found by no more than so many standard errors.
-const FITS: f64 = 2.0;
-
-/// Busy time by the times of spans and that which was measured differ by so much, as a part: clocks, scheduling, background work.
-const AGREES: f64 = 0.1;
-
-/// Of so many standard errors more make no difference.
-const MOST_ERRORS: f64 = 20.0;
-
-/// Arrivals that are more regular than by chance, or balanced among copies, queue for less by this part (a standard deviation; ours).
-const QUEUES_AS: f64 = 0.25;
-
-/// By how much chance moves the logarithm of a mean queue at most.
-const MOST_CHANCE: f64 = 0.7;
-
-/// Servers that are busier than this are as good as always busy.
-const FULL: f64 = 0.995;
 
 /// Where so many servers of a copy or more let nobody wait, what keeps them busy may be a wait as well: machines that are busy with so much queue now and then (ours).
 const MANY: u32 = 8;
@@ -72,9 +53,6 @@ const MOST_SERVERS: usize = 4096;
 /// Clocks and spans that are not quite what a server does let this part of stays end before they had their turn, and as many more as
 /// lost spans of calls make waits look like work.
 const EARLY: f64 = 0.01;
-
-/// Real processors that are shared may let work end in order more often than equal sharing would, by this part of how often it would not.
-const IN_ORDER: f64 = 0.1;
 
 pub use discipline::Discipline;
 pub use joint::{Form, Joint, LoadTraces};
@@ -147,14 +125,14 @@ impl OwnTime {
 impl Traced {
     /// What the traces tell of a system that is configured so.
     ///
-    /// `lost` is the part of spans that was lost.
-    pub fn of(parts: &Parts<'_>, configuration: &Configuration, lost: f64) -> Self {
+    /// `lost` is the part of spans that was lost, `found` what was found of the times of scenarios.
+    pub fn of(parts: &Parts<'_>, configuration: &Configuration, lost: f64, found: &population::Found) -> Self {
         let mut traced = Self { pools: parts.pools.clone(), ..Self::default() };
         let Some(observed) = Observed::of(parts) else { return traced };
         traced.hosts = busy::hosts(parts, configuration, &observed);
         let candidates = lasting::candidates(parts, observed.seconds);
         // A pool holds requests back, whoever sends them.
-        let is_open = traced.pools.is_empty() && are_open(parts, &observed);
+        let is_open = traced.pools.is_empty() && are_open(parts, &observed, found);
         for (name, mut entries) in hosts_of(parts, configuration) {
             let given = given(configuration, &name);
             traced.leave_out_lasting(parts, configuration, (&name, &mut entries), &candidates, (&observed, lost));
@@ -593,109 +571,6 @@ impl Load {
     }
 }
 
-/// What a number of servers makes of work beside other work, and of measured utilisation.
-struct Evidence {
-    imputed: Imputed,
-    discipline: Discipline,
-    /// How far processor time depends on others that were there, in standard errors.
-    dependence: f64,
-    /// The same where what real processors do is tolerated.
-    tolerated: f64,
-    /// How far what was imputed is from what was measured, in standard errors.
-    off: f64,
-    /// How many ended before they had their turn, relative to how many may.
-    early: f64,
-    /// How far too many left in the order in which they came for a server that is shared, in standard errors.
-    in_order: f64,
-    /// How far stays were not longer for others, which would have slowed them, in standard errors.
-    unslowed: f64,
-    /// How far open arrivals would be there longer than they were, in standard errors.
-    too_long: f64,
-}
-
-impl Evidence {
-    fn of(
-        occupancy: &Occupancy,
-        (servers, discipline): (u32, Discipline),
-        probability: f64,
-        seen: f64,
-        (measured, may_be_early): (Option<Busy>, f64),
-    ) -> Self {
-        let stations = occupancy.stations as f64;
-        let share = Share::new(servers, probability, seen / stations, occupancy.most);
-        let imputed = occupancy.served(discipline, &share, servers);
-        let tolerance = (1.0 + occupancy.stays() as f64 * NO_CORRELATION * NO_CORRELATION).sqrt();
-        let off = measured
-            .map_or(0.0, |busy| unlike(seen / probability * imputed.all, busy.cores(f64::from(servers) * stations)));
-        let early = (imputed.early / may_be_early).min(MOST_ERRORS);
-        let is_whole = occupancy.is_whole(probability);
-        let in_order = match discipline {
-            // New work that goes first leaves early even more often than equal sharing lets it.
-            Discipline::Sharing | Discipline::Multilevel(_) if is_whole => {
-                occupancy.order(&share, servers).lacks(IN_ORDER).min(MOST_ERRORS)
-            }
-            _ => 0.0,
-        };
-        let uneven = imputed.uneven / tolerance;
-        let dependence = imputed.dependence.abs().max(uneven);
-        let tolerated = (imputed.dependence / tolerance).abs().max(uneven);
-        // What was sampled shows too little of whom a stay met.
-        let unslowed = if is_whole { imputed.unslowed.min(MOST_ERRORS) } else { 0.0 };
-        Self { imputed, discipline, dependence, tolerated, off, early, in_order, unslowed, too_long: 0.0 }
-    }
-
-    /// The same where arrivals are open: so many servers, as busy as was imputed, make them queue. What was seen may be longer, for bursts and delays, but not shorter.
-    fn of_open(self, occupancy: &Occupancy, servers: u32, seen: f64, dispatching: Dispatching) -> Self {
-        let (stations, stays) = (occupancy.stations as f64, occupancy.stays() as f64);
-        let servers = f64::from(servers);
-        let seen = seen / stations;
-        let busy = seen * self.imputed.all;
-        let used = (busy / servers).min(FULL);
-        let poisson = match dispatching {
-            Dispatching::FanOut => waiting(servers, used * servers),
-            // Each has every so-manieth.
-            Dispatching::RoundRobin => waiting(servers, used * servers) * f64::midpoint(1.0 / stations.max(1.0), 1.0),
-            // No shorter than if all copies had one queue.
-            Dispatching::ShortestQueue | Dispatching::ShortestOfTwo => {
-                waiting(servers * stations, used * servers * stations) / stations
-            }
-        };
-        let queue = poisson * self.imputed.regular(self.discipline);
-        // A queue that grows without end has come so far on the mean (Brownian motion with reflection, mean over time).
-        let queue = queue.min(0.75 * (stays / stations).sqrt());
-        // The mean number there over time, of M/M/1 (Daley, Journal of Applied Probability 5, 1968).
-        let chance = (2.0 * (1.0 + used) / stays).sqrt() / (1.0 - used);
-        let error = QUEUES_AS.hypot(chance.min(MOST_CHANCE));
-        let longer = ((busy + queue) / seen.max(f64::MIN_POSITIVE)).ln();
-        Self { too_long: (longer / error).clamp(0.0, MOST_ERRORS), ..self }
-    }
-
-    fn fits(&self) -> bool {
-        self.fits_within(FITS)
-    }
-
-    /// Whether it is off by no more than so many standard errors.
-    fn fits_within(&self, errors: f64) -> bool {
-        let off = [self.tolerated, self.off.abs(), self.early, self.in_order, self.unslowed, self.too_long];
-        off.into_iter().all(|off| off <= errors)
-    }
-
-    /// The squared standard errors of what is seen of the order.
-    fn of_order(&self) -> f64 {
-        self.early.powi(2) + self.in_order.powi(2) + self.unslowed.powi(2) + self.too_long.powi(2)
-    }
-
-    /// Minus the logarithm of its likelihood.
-    fn unlikelihood(&self) -> f64 {
-        0.5 * (self.tolerated.powi(2) + self.off.powi(2) + self.of_order()) + self.discipline.unlikelihood()
-    }
-
-    /// The same among orders of service of as many servers: by which of them real processors serve.
-    fn unlikelihood_of_order(&self) -> f64 {
-        0.5 * (self.dependence.powi(2) + self.off.powi(2) + self.of_order()) + self.discipline.unlikelihood()
-    }
-}
-
 /// Orders of service in which so many servers may have worked, without those of levels. What was not traced nobody saw come and go: then only
 /// shares are known.
 fn disciplines(occupancy: &Occupancy, probability: f64, given: Option<Discipline>, servers: u32) -> Vec<Discipline> {
@@ -749,14 +624,14 @@ impl Known {
 }
 
 /// Whether operations of all scenarios begin whatever is under way.
-fn are_open(parts: &Parts<'_>, observed: &Observed) -> bool {
+fn are_open(parts: &Parts<'_>, observed: &Observed, found: &population::Found) -> bool {
     let rate = |total: &ScenarioTotal| total.operations as f64 / observed.seconds;
     let scenarios: Vec<(&ScenarioTotal, Option<f64>)> = parts
         .customers
         .iter()
         .map(|customer| (&customer.scenario_total, Some(rate(&customer.scenario_total))))
         .collect();
-    population::customers(&scenarios).iter().all(Option::is_none)
+    population::customers(&scenarios, found).iter().all(Option::is_none)
 }
 
 /// Whether a host is likelier to work than to wait. Those that all have pools of which calls wait for a thread may as well hold the threads while they wait for something else, and how few were there
@@ -789,20 +664,14 @@ fn early(parts: &Parts<'_>, entries: &[EntryIndex], lost: f64) -> f64 {
 
 /// The number of servers and the order of service that fit best, or what follows from given ones.
 fn fitted(occupancy: &Occupancy, probability: f64, seen: f64, known: Known) -> Fit {
-    let of = |servers: u32, order| {
-        let own = Evidence::of(occupancy, (servers, order), probability, seen, (known.busy, known.early));
-        match known.arrivals.filter(|_| known.busy.is_none() && occupancy.is_whole(probability)) {
-            Some(arrivals) => own.of_open(occupancy, servers, seen, arrivals),
-            None => own,
-        }
-    };
+    let arrivals = known.arrivals.filter(|_| known.busy.is_none() && occupancy.is_whole(probability));
+    let asked = Asked { occupancy, probability, seen, busy: known.busy, early: known.early, arrivals };
     let telling = |servers: u32| -> Vec<Evidence> {
         let orders = disciplines(occupancy, probability, known.discipline, servers);
-        orders.into_iter().map(|order| of(servers, order)).collect()
+        orders.into_iter().map(|order| Evidence::of(asked, servers, order)).collect()
     };
     let best_of = |servers: u32, evidence: Vec<Evidence>| {
-        let levels = levels(occupancy, probability, known.discipline, servers);
-        best_order(evidence.into_iter().chain(levels.into_iter().map(|order| of(servers, order))))
+        best_order(asked, evidence, levels(occupancy, probability, known.discipline, servers))
     };
     if let Some(Multiplicity::Finite(servers)) = known.servers {
         let servers = (servers / occupancy.stations as u32).max(1);
@@ -813,22 +682,22 @@ fn fitted(occupancy: &Occupancy, probability: f64, seen: f64, known: Known) -> F
     }
     let seen_each = seen / occupancy.stations as f64;
     let most = if probability < 1.0 { (seen_each / probability * 4.0).ceil() as usize + 4 } else { occupancy.most };
-    let mut best: Option<(f64, u32, Vec<Evidence>)> = None;
-    let mut fit: Vec<(u32, f64)> = Vec::new();
     let tried = candidates(most.max(occupancy.most));
+    let mut candidates: Vec<Candidate> = Vec::with_capacity(tried.len());
+    let mut fit: Vec<(u32, f64)> = Vec::new();
     for &servers in &tried {
-        let evidence = telling(servers);
-        fit.extend(evidence.iter().filter(|own| own.fits()).map(|own| (servers, own.imputed.all)));
-        let least = evidence.iter().map(Evidence::unlikelihood).fold(f64::INFINITY, f64::min);
-        let mut score = least + unlikelihood(servers);
-        if probability >= 1.0 {
-            score += waits::due_to_wait(occupancy, servers, seen);
+        let mut evidence = telling(servers);
+        for own in &mut evidence {
+            while own.fits() && own.look(asked) {}
+            fit.extend(own.fits().then_some((servers, own.imputed.all)));
+            own.forget();
         }
-        if best.as_ref().is_none_or(|(least, _, _)| score < *least) {
-            best = Some((score, servers, evidence));
-        }
+        let due = if probability >= 1.0 { waits::due_to_wait(occupancy, servers, seen) } else { 0.0 };
+        candidates.push(Candidate { servers, evidence, due });
     }
-    let (score, servers, evidence) = best.expect("one server is always tried");
+    let best = likeliest(asked, &mut candidates);
+    let score = candidates[best].score();
+    let Candidate { servers, evidence, .. } = candidates.swap_remove(best);
     let least = fit.first().map(|(servers, _)| *servers);
     // What was sampled shows too little of who was there together.
     if probability >= 1.0
@@ -836,9 +705,11 @@ fn fitted(occupancy: &Occupancy, probability: f64, seen: f64, known: Known) -> F
         && let Some(unlikely) = waits::unlikelihood_of_delay(occupancy.most, known.is_recorded)
     {
         let servers = occupancy.most.min(MOST_SERVERS) as u32;
-        let whole = of(servers, Discipline::Sharing);
+        let mut whole = Evidence::of(asked, servers, Discipline::Sharing);
+        let is_likelier = |whole: &Evidence| whole.fits_within(waits::FITS) && whole.unlikelihood() + unlikely < score;
+        while is_likelier(&whole) && whole.look(asked) {}
         let unlikelihood = whole.unlikelihood() + unlikely;
-        if whole.fits_within(waits::FITS) && unlikelihood < score {
+        if is_likelier(&whole) {
             let range = (least.map_or(servers, |least| servers.min(least)), None);
             let (discipline, imputed) = (Discipline::Sharing, whole.imputed);
             return Fit { servers, is_delay: true, discipline, range, imputed, fitting: Vec::new(), unlikelihood };
@@ -853,16 +724,59 @@ fn fitted(occupancy: &Occupancy, probability: f64, seen: f64, known: Known) -> F
     Fit { servers, is_delay: false, discipline, range, imputed, fitting: fit, unlikelihood: score }
 }
 
-/// The order of service that fits best.
-fn best_order(evidence: impl Iterator<Item = Evidence>) -> Evidence {
-    let least = evidence.min_by(|left, right| left.unlikelihood_of_order().total_cmp(&right.unlikelihood_of_order()));
-    least.expect("one order is always tried")
+/// A number of servers that is tried.
+struct Candidate {
+    servers: u32,
+    /// By order of service.
+    evidence: Vec<Evidence>,
+    /// How many arrivals were due to wait, where none did.
+    due: f64,
 }
 
-/// How far what was imputed is from what was measured, in standard errors of both.
-fn unlike(imputed: f64, measured: f64) -> f64 {
-    let ratio = (imputed / measured.max(f64::MIN_POSITIVE)).max(f64::MIN_POSITIVE);
-    (ratio.ln() / AGREES).clamp(-MOST_ERRORS, MOST_ERRORS)
+impl Candidate {
+    /// Minus the logarithm of how likely it is; of what was not looked at yet, no more than that.
+    fn score(&self) -> f64 {
+        let least = self.evidence.iter().map(Evidence::unlikelihood).fold(f64::INFINITY, f64::min);
+        least + unlikelihood(self.servers) + self.due
+    }
+}
+
+/// The place of the likeliest number of servers, of equally likely ones the first. Only those that may be it are looked at.
+fn likeliest(asked: Asked<'_>, candidates: &mut [Candidate]) -> usize {
+    loop {
+        let scores = candidates.iter().map(Candidate::score).enumerate();
+        let best = scores.min_by(|left, right| left.1.total_cmp(&right.1)).map_or(0, |(place, _)| place);
+        if !candidates[best].evidence.iter_mut().any(|own| own.look(asked)) {
+            return best;
+        }
+    }
+}
+
+/// The order of service that fits best: of some, or of these levels.
+fn best_order(asked: Asked<'_>, evidence: Vec<Evidence>, levels: Vec<Discipline>) -> Evidence {
+    let evidence: Vec<Evidence> = evidence.into_iter().map(|own| own.looked(asked)).collect();
+    // By all orders that share, stays leave in one order.
+    let shared = evidence.iter().find(|own| own.discipline == Discipline::Sharing).map(|own| own.in_order);
+    let least =
+        |left: &Evidence, right: &Evidence| left.unlikelihood_of_order().total_cmp(&right.unlikelihood_of_order());
+    let servers = evidence.first().map_or(1, |own| own.servers);
+    let mut best = evidence.into_iter().min_by(least).expect("one order is always tried");
+    for level in levels {
+        let mut own = Evidence::of(asked, servers, level);
+        while least(&own, &best).is_lt() {
+            match (&own.left, shared) {
+                (Left::Order, Some(shared)) => (own.in_order, own.left) = (shared, Left::Nothing),
+                (Left::Nothing, _) => {
+                    best = own;
+                    break;
+                }
+                _ => {
+                    own.look(asked);
+                }
+            }
+        }
+    }
+    best
 }
 
 /// How unlikely it is that a host has so many servers, as minus the logarithm of a weight: few are likelier than many, and powers of two

@@ -91,22 +91,29 @@ struct Whole {
     longer: Option<f64>,
 }
 
-/// What stays come to with a certain number of servers.
+/// What stays had with a certain number of servers.
 #[derive(Clone, Debug)]
+pub struct Served {
+    /// By stay, nanoseconds.
+    pub had: Vec<f64>,
+    /// The correlation of a stay's processor time with how many it found there, in standard errors.
+    pub dependence: f64,
+    /// The same for whatever way it depends on it, not only for growing or falling with it.
+    pub uneven: f64,
+    /// The part of stays that ended before they had their turn.
+    pub early: f64,
+}
+
+/// What stays come to with a certain number of servers.
+#[derive(Clone, Debug, Default)]
 pub struct Imputed {
     /// By entry: the part of the time of its stays in which it had a processor.
     pub processor: Vec<f64>,
     /// The same of all entries together.
     pub all: f64,
-    /// The correlation of a stay's processor time with how many it found there, in standard errors.
-    pub dependence: f64,
-    /// The same for whatever way it depends on it, not only for growing or falling with it.
-    pub uneven: f64,
     /// What shared servers ought to make longer and did not: how far too little those had that met many, in standard errors, while stays were no longer for it. 0 where either
     /// is not so, or too few tell.
     pub unslowed: f64,
-    /// The part of stays that ended before they had their turn.
-    pub early: f64,
     /// By entry: how many times as large the squared coefficient of variation of the time with a processor is as that of the whole time.
     pub spread: Vec<f64>,
     /// The squared coefficient of variation of the time with a processor, of all stays.
@@ -183,9 +190,7 @@ impl Occupancy {
             kinds += PARTS as usize;
         }
         seen.sort_unstable_by_key(|stay| (stay.start, stay.end, stay.kind));
-        let both = |(number, stay): (usize, &Seen)| [(stay.start, true, number), (stay.end, false, number)];
-        let mut edges: Vec<_> = seen.iter().enumerate().flat_map(both).collect();
-        edges.sort_unstable();
+        let edges = edges(&seen);
         let (mut there, mut most) = (vec![0_usize; stations], 0);
         for (_, begins, number) in &edges {
             let there = &mut there[seen[*number].station];
@@ -219,9 +224,9 @@ impl Occupancy {
         self.seen.iter().zip(of).filter(|(stay, _)| stay.dated)
     }
 
-    /// What part of a server each stay had, where those that are there are served in that order by so many servers. `share` gives that part by
+    /// What each stay had, where those that are there are served in that order by so many servers. `share` gives the part of a server by
     /// how many others of the trace are there, where they share equally.
-    pub fn served(&self, discipline: Discipline, share: &Share, servers: u32) -> Imputed {
+    pub fn served(&self, discipline: Discipline, share: &Share, servers: u32) -> Served {
         let mut found = vec![0_usize; self.seen.len()];
         let mut had = vec![0.0; self.seen.len()];
         let mut early = 0_usize;
@@ -237,19 +242,24 @@ impl Occupancy {
                 early += usize::from(station.leaves(number, &mut had) && self.telling[self.seen[number].kind]);
             }
         }
-        let (processor, all) = self.parts(&had);
         let early = early as f64 / self.seen.len().max(1) as f64;
-        let spread = self.spread(&had, &processor);
-        let mut times = (0.0, 0.0);
-        for (_, had) in self.recorded(&had) {
-            times = (times.0 + had, times.1 + had * had);
-        }
-        let cv2 = if times.0 > 0.0 { (self.dated as f64 * times.1 / (times.0 * times.0) - 1.0).max(0.0) } else { 1.0 };
         let uneven = self.uneven(&found, &had);
         let found: Vec<f64> = found.into_iter().map(|found| found as f64).collect();
         let dependence = self.dependence(&found, &had);
-        let unslowed = if discipline == Discipline::Sharing { self.unslowed(&had) } else { 0.0 };
-        Imputed { processor, all, dependence, uneven, unslowed, early, spread, cv2 }
+        Served { had, dependence, uneven, early }
+    }
+
+    /// What follows from what stays had.
+    pub fn imputed(&self, discipline: Discipline, had: &[f64]) -> Imputed {
+        let (processor, all) = self.parts(had);
+        let spread = self.spread(had, &processor);
+        let mut times = (0.0, 0.0);
+        for (_, had) in self.recorded(had) {
+            times = (times.0 + had, times.1 + had * had);
+        }
+        let cv2 = if times.0 > 0.0 { (self.dated as f64 * times.1 / (times.0 * times.0) - 1.0).max(0.0) } else { 1.0 };
+        let unslowed = if discipline == Discipline::Sharing { self.unslowed(had) } else { 0.0 };
+        Imputed { processor, all, unslowed, spread, cv2 }
     }
 
     /// The part of its time in which each entry had a processor, and that of all together.
@@ -315,8 +325,12 @@ impl Occupancy {
     fn unslowed(&self, had: &[f64]) -> f64 {
         let own: Vec<f64> = self.seen.iter().map(|stay| stay.start.abs_diff(stay.end) as f64).collect();
         let slowed: Vec<f64> = own.iter().zip(had).map(|(own, had)| 1.0 - had / own).collect();
-        let (stays, work) = (self.dependence(&slowed, &own), self.dependence(&slowed, had));
-        if work < -TELLS && stays.abs() < AS_GOOD_AS_NONE { (work * work - stays * stays).sqrt() } else { 0.0 }
+        let work = self.dependence(&slowed, had);
+        if work >= -TELLS {
+            return 0.0;
+        }
+        let stays = self.dependence(&slowed, &own);
+        if stays.abs() < AS_GOOD_AS_NONE { (work * work - stays * stays).sqrt() } else { 0.0 }
     }
 
     /// How often a stay left before the one that came last before it and was still there, and how often it would where all have equal parts.
@@ -458,6 +472,22 @@ impl Occupancy {
         }
         if squares > 0.0 { both / squares.sqrt() } else { 0.0 }
     }
+}
+
+/// Begins and ends of stays, of which those that begin first come first, in the order of time: at one time ends before begins.
+fn edges(seen: &[Seen]) -> Vec<(i64, bool, usize)> {
+    let mut ends: Vec<(i64, usize)> = seen.iter().enumerate().map(|(number, stay)| (stay.end, number)).collect();
+    ends.sort_unstable();
+    let mut ends = ends.into_iter().peekable();
+    let mut edges = Vec::with_capacity(2 * seen.len());
+    for (number, stay) in seen.iter().enumerate() {
+        while let Some((end, number)) = ends.next_if(|(end, _)| *end <= stay.start) {
+            edges.push((end, false, number));
+        }
+        edges.push((stay.start, true, number));
+    }
+    edges.extend(ends.map(|(end, number)| (end, false, number)));
+    edges
 }
 
 /// By kind, how many stays there are, and the step of their clock relative to their mean length.

@@ -38,13 +38,30 @@ pub fn parse_keeping(name: &Arc<str>, text: &str) -> Result<(SubModel, String, O
     if document.version != VERSION {
         return Err(other_version(name, &document.version.to_string()).into());
     }
-    let mut reader = Reader { file: name, findings: Vec::new() };
+    let mut reader = Reader::of(name);
     let sub = reader.document(&document);
     let kept = document.kept.as_ref().map(|kept| kept.read(&sub, &document.merge, &mut reader));
-    if reader.findings.is_empty() { Ok((sub, document.merge, kept)) } else { Err(Diagnostics(reader.findings)) }
+    reader.end()?;
+    Ok((sub, document.merge, kept))
 }
 
-fn misshapen(name: &Arc<str>, text: &str, error: &serde_json::Error) -> Diagnostics {
+/// The sub-model of a document that keeps no recordings.
+pub(super) fn of_document(mut reader: Reader<'_>, document: Document) -> Result<(SubModel, String), Diagnostics> {
+    if document.version != VERSION {
+        return Err(other_version(reader.file, &document.version.to_string()).into());
+    }
+    let sub = reader.document(&document);
+    reader.end()?;
+    Ok((sub, document.merge))
+}
+
+/// What is no sub-model, whatever it is.
+pub(super) fn damaged(name: &Arc<str>) -> Diagnostics {
+    let message = "it ends too early, or has what no sub-model has";
+    Diagnostic::error(codes::SYNTAX, Place::File { file: Arc::clone(name) }, message).into()
+}
+
+pub(super) fn misshapen(name: &Arc<str>, text: &str, error: &serde_json::Error) -> Diagnostics {
     // Of another version nothing else can be said.
     let version = serde_json::from_str::<serde_json::Value>(text).ok();
     let version = version.as_ref().and_then(|value| value.get("dyelog-submodel"));
@@ -62,7 +79,7 @@ fn misshapen(name: &Arc<str>, text: &str, error: &serde_json::Error) -> Diagnost
     Diagnostic::error(codes::SYNTAX, place, message).into()
 }
 
-fn other_version(name: &Arc<str>, version: &str) -> Diagnostic {
+pub(super) fn other_version(name: &Arc<str>, version: &str) -> Diagnostic {
     let message = format!("this is version {version} of the form; version {VERSION} can be read");
     let place = Place::Item { file: Arc::clone(name), item: "dyelog-submodel".to_owned() };
     Diagnostic::error(codes::UNKNOWN_VERSION, place, message)
@@ -71,6 +88,17 @@ fn other_version(name: &Arc<str>, version: &str) -> Diagnostic {
 pub(super) struct Reader<'n> {
     file: &'n Arc<str>,
     findings: Vec<Diagnostic>,
+}
+
+impl<'n> Reader<'n> {
+    pub(super) fn of(file: &'n Arc<str>) -> Self {
+        Self { file, findings: Vec::new() }
+    }
+
+    /// All that cannot be, where there is any.
+    fn end(self) -> Result<(), Diagnostics> {
+        if self.findings.is_empty() { Ok(()) } else { Err(Diagnostics(self.findings)) }
+    }
 }
 
 impl Reader<'_> {

@@ -31,7 +31,22 @@ pub fn write_keeping(sub: &SubModel, merge: &str, kept: Option<&Kept>) -> String
     text
 }
 
+/// What of a sub-model is in a document.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Part {
+    /// All of it.
+    All,
+    /// All but what there is much of.
+    Head,
+}
+
 pub(super) fn document(sub: &SubModel, merge: &str, kept: Option<&Kept>) -> Document {
+    shaped(sub, merge, kept, Part::All)
+}
+
+/// Some of a sub-model.
+pub(super) fn shaped(sub: &SubModel, merge: &str, kept: Option<&Kept>, part: Part) -> Document {
+    let is_whole = part == Part::All;
     let order = sub.canonical_order();
     let mut numbers = vec![0_u32; order.len()];
     for (number, index) in order.iter().enumerate() {
@@ -62,7 +77,7 @@ pub(super) fn document(sub: &SubModel, merge: &str, kept: Option<&Kept>) -> Docu
             last_end: total.last_end,
             ids: IdsShape::of(&total.ids),
             told_ids: IdsShape::of(&total.told_ids),
-            starts: StartsShape::of(&total.starts),
+            starts: is_whole.then(|| StartsShape::of(&total.starts)).flatten(),
             undated: (total.undated != Undated::default()).then_some(UndatedShape {
                 traces: total.undated.traces,
                 operations: total.undated.operations,
@@ -70,14 +85,14 @@ pub(super) fn document(sub: &SubModel, merge: &str, kept: Option<&Kept>) -> Docu
             }),
             response: MomentsShape::of(&total.response),
             grain: total.grain,
-            responses: total.responses.text(),
-            stays: StaysShape::of(&total.stays),
+            responses: if is_whole { total.responses.text() } else { String::new() },
+            stays: is_whole.then(|| StaysShape::of(&total.stays)).flatten(),
             clients: total.clients,
             think: MomentsShape::of(&total.think),
         })
         .collect();
     scenarios.sort_by(|left, right| left.name.cmp(&right.name));
-    let entries = order.iter().map(|index| entry_shape(sub, sub.entry(*index), &numbers)).collect();
+    let entries = order.iter().map(|index| entry_shape(sub, sub.entry(*index), &numbers, part)).collect();
     Document {
         version: VERSION,
         merge: merge.to_owned(),
@@ -91,7 +106,8 @@ pub(super) fn document(sub: &SubModel, merge: &str, kept: Option<&Kept>) -> Docu
     }
 }
 
-fn entry_shape(sub: &SubModel, entry: &EntryTotal, numbers: &[u32]) -> EntryShape {
+fn entry_shape(sub: &SubModel, entry: &EntryTotal, numbers: &[u32], part: Part) -> EntryShape {
+    let is_whole = part == Part::All;
     let positions: BTreeMap<Position, &WorkTotal> = entry.work.iter().map(|(at, work)| (*at, work)).collect();
     let blocks: BTreeMap<u64, &BlockTotal> = entry.blocks.iter().map(|(key, block)| (*key, block)).collect();
     let (calls, pairs) = timing::shapes(sub, entry, numbers);
@@ -107,11 +123,11 @@ fn entry_shape(sub: &SubModel, entry: &EntryTotal, numbers: &[u32]) -> EntryShap
         moved_waits: entry.moved_waits,
         untimed_delays: entry.untimed_delays,
         response: MomentsShape::of(&entry.response),
-        responses: entry.responses.text(),
+        responses: if is_whole { entry.responses.text() } else { String::new() },
         calls,
         pairs,
-        stays: StaysShape::of(&entry.stays),
-        visits: StaysShape::of(&entry.visits),
+        stays: is_whole.then(|| StaysShape::of(&entry.stays)).flatten(),
+        visits: is_whole.then(|| StaysShape::of(&entry.visits)).flatten(),
         way: MomentsShape::of(&entry.way),
         batches: (entry.batches != Batches::default()).then(|| BatchesShape {
             time: MomentsShape::of(&entry.batches.time),
@@ -131,6 +147,7 @@ fn entry_shape(sub: &SubModel, entry: &EntryTotal, numbers: &[u32]) -> EntryShap
         witnesses: entry
             .witnesses
             .iter()
+            .filter(|_| is_whole)
             .map(|witness| WitnessShape {
                 scenario: witness.scenario.to_string(),
                 run: witness.run.to_string(),

@@ -156,8 +156,11 @@ impl<'e, 'p> Connections<'e, 'p> {
                     rate,
                     format!("{more} of {completions} requests came of no process that reports"),
                 );
-                let message =
-                    format!("clients that nothing observes call `{operation}` {rate:.3} times a second: open arrivals");
+                // Several may serve the same.
+                let message = format!(
+                    "clients that nothing observes call `{operation}` of `{}` {rate:.3} times a second: open arrivals",
+                    entity.name
+                );
                 draft.warn(codes::UNOBSERVED_CLIENTS, message);
             }
         }

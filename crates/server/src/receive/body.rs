@@ -60,7 +60,7 @@ impl Share {
     }
 
     /// Takes what will be needed later.
-    fn reserve(&mut self, bytes: usize) -> Result<(), Refusal> {
+    pub(super) fn reserve(&mut self, bytes: usize) -> Result<(), Refusal> {
         if bytes > self.room {
             let units = (bytes - self.room).div_ceil(UNIT);
             let busy = || Refusal::Busy("too many requests are in work".to_owned());
@@ -103,7 +103,7 @@ async fn all(body: &mut Body, share: &mut Share) -> Result<Bytes, Refusal> {
 }
 
 /// Adds a piece, where it may be and there is memory.
-fn add(bytes: &mut Buffer, piece: &[u8], share: &mut Share) -> Result<(), Refusal> {
+pub(super) fn add(bytes: &mut Buffer, piece: &[u8], share: &mut Share) -> Result<(), Refusal> {
     if bytes.len() + piece.len() > LARGEST {
         return Err(Refusal::TooLarge);
     }

@@ -16,7 +16,9 @@ mod sqlite;
 mod stretches;
 mod thin;
 
+use std::cell::RefCell;
 use std::fmt;
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -37,6 +39,11 @@ pub use postgres::address::Address;
 pub use rows::{Interval, LEVELS, LONGEST, Level};
 use rusqlite::ErrorCode;
 use sqlite::Sqlite;
+use zstd::bulk::Decompressor;
+use zstd::zstd_safe;
+
+/// What is unpacked into memory of its size at once, bytes.
+const LARGEST_AT_ONCE: usize = 16 << 20;
 
 /// A store that is open.
 pub struct Store {
@@ -447,16 +454,35 @@ fn compressed(bytes: &[u8], level: i32) -> Vec<u8> {
     zstd::bulk::compress(bytes, level).expect("memory takes all")
 }
 
+/// The bytes that were compressed.
+fn decompressed(content: &[u8]) -> Result<Vec<u8>, StoreError> {
+    thread_local! {
+        /// Its tables are large, and made once.
+        static UNPACKER: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
+    }
+    let damaged = |error: io::Error| StoreError::Damaged(error.to_string());
+    let told = zstd_safe::get_frame_content_size(content).ok().flatten();
+    // What says that it is larger than anything here is looked at as it comes.
+    let Some(length) = told.and_then(|told| usize::try_from(told).ok()).filter(|told| *told <= LARGEST_AT_ONCE) else {
+        return zstd::decode_all(content).map_err(damaged);
+    };
+    UNPACKER.with_borrow_mut(|unpacker| {
+        if unpacker.is_none() {
+            *unpacker = Some(Decompressor::new().map_err(damaged)?);
+        }
+        let unpacker = unpacker.as_mut().ok_or_else(|| StoreError::Damaged("there is no memory".to_owned()))?;
+        unpacker.decompress(content, length).map_err(damaged)
+    })
+}
+
 /// The text that was compressed.
-fn decompressed(content: &[u8]) -> Result<String, StoreError> {
-    let damaged = |what: String| StoreError::Damaged(what);
-    let text = zstd::decode_all(content).map_err(|error| damaged(error.to_string()))?;
-    String::from_utf8(text).map_err(|error| damaged(error.to_string()))
+fn decompressed_text(content: &[u8]) -> Result<String, StoreError> {
+    String::from_utf8(decompressed(content)?).map_err(|error| StoreError::Damaged(error.to_string()))
 }
 
 /// A sub-model as the store keeps it.
 fn unpacked(content: &[u8]) -> Result<(SubModel, String), StoreError> {
-    saved::parse(&Arc::from("the store"), &decompressed(content)?).map_err(|Diagnostics(found)| {
+    saved::unpack(&Arc::from("the store"), &decompressed(content)?).map_err(|Diagnostics(found)| {
         StoreError::Damaged(found.first().map_or_else(String::new, |finding| finding.message.clone()))
     })
 }

@@ -5,7 +5,7 @@ use dyelog_observe::observation::{Observation, Process};
 
 use super::database::{Database, Value};
 use super::stretches::{Gathered, MOST_ROWS, is_merged};
-use super::{Store, StoreError, compressed, decompressed, rows};
+use super::{Store, StoreError, compressed, decompressed_text, rows};
 
 /// Processes that are listed at most.
 const MOST_PROCESSES: usize = 1 << 16;
@@ -224,7 +224,7 @@ fn packed(observation: &Observation) -> Vec<u8> {
 }
 
 pub(super) fn unpacked(content: &[u8]) -> Result<Observation, StoreError> {
-    let mut found = json::parse("the store", &decompressed(content)?)
+    let mut found = json::parse("the store", &decompressed_text(content)?)
         .map_err(|findings| StoreError::Damaged(findings.to_string()))?;
     found.pop().ok_or_else(|| StoreError::Damaged("an observation".to_owned()))
 }

@@ -4,7 +4,7 @@ use super::StoreError;
 use super::database::Database;
 
 /// What makes each version of the one before; the first one of an empty database. Types are SQLite's: others have theirs for them.
-const MIGRATIONS: [&str; 6] = [
+const MIGRATIONS: [&str; 7] = [
     "
     CREATE TABLE progress (
         id INTEGER PRIMARY KEY CHECK (id = 0),
@@ -85,6 +85,8 @@ const MIGRATIONS: [&str; 6] = [
         PRIMARY KEY (caller, peer, callee)
     ) WITHOUT ROWID;
 ",
+    // From here on contents of intervals are packed; those that are JSON stay so. Earlier programs cannot read them.
+    "UPDATE intervals SET length = length WHERE length < 0;",
 ];
 
 /// Brings a store to this program's version.

@@ -22,27 +22,14 @@ pub fn packed(submodel: &SubModel, merge: &str) -> Vec<u8> {
 }
 
 fn pressed(submodel: &SubModel, merge: &str, how: i32) -> Vec<u8> {
-    compressed(&dense(&saved::write(submodel, merge)), how)
+    compressed(&saved::pack(submodel, merge), how)
 }
 
 /// The same for years.
 fn pressed_hard(submodel: &SubModel, merge: &str) -> Vec<u8> {
-    let text = dense(&saved::write(submodel, merge));
-    let how = HARD.iter().find(|(most, _)| text.len() <= *most).map_or(QUICK, |(_, how)| *how);
-    compressed(&text, how)
-}
-
-/// JSON without the spaces between its words.
-fn dense(text: &str) -> Vec<u8> {
-    let (mut bytes, mut quoted, mut escaped) = (Vec::with_capacity(text.len()), false, false);
-    for byte in text.bytes() {
-        if quoted || !byte.is_ascii_whitespace() {
-            bytes.push(byte);
-        }
-        quoted ^= byte == b'"' && !escaped;
-        escaped = quoted && byte == b'\\' && !escaped;
-    }
-    bytes
+    let bytes = saved::pack(submodel, merge);
+    let how = HARD.iter().find(|(most, _)| bytes.len() <= *most).map_or(QUICK, |(_, how)| *how);
+    compressed(&bytes, how)
 }
 
 /// What the store keeps of one that is past: of each entry and scenario at most so many stays, and fewer where it would take too many bytes.
@@ -85,15 +72,4 @@ fn keep(submodel: &mut SubModel, stays: usize) {
 fn stays_of(submodel: &SubModel) -> impl Iterator<Item = &Stays> {
     let entries = submodel.entries().iter().map(|entry| &entry.stays);
     entries.chain(submodel.scenarios.values().map(|total| &total.stays))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::dense;
-
-    #[test]
-    fn spaces_within_words_stay() {
-        let text = "{\n  \"a b\": [1, 2],\n  \"c \\\" d\\\\\": \" e \"\n}\n";
-        assert_eq!(dense(text), b"{\"a b\":[1,2],\"c \\\" d\\\\\":\" e \"}");
-    }
 }

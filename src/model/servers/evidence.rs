@@ -1,0 +1,217 @@
+//! What a number of servers and an order of service make of stays, and what speaks against them.
+
+use crate::lqn::Dispatching;
+use crate::model::servers::discipline::Discipline;
+use crate::model::servers::occupancy::{Imputed, Occupancy, Served};
+use crate::model::servers::sampled::{Share, waiting};
+use crate::model::utilisation::Busy;
+
+/// Real processors share their time not quite equally: a correlation of this size is none, however many stays there are.
+const NO_CORRELATION: f64 = 0.03;
+
+/// A number of servers fits whose processor times depend on those found by no more than so many standard errors.
+const FITS: f64 = 2.0;
+
+/// Busy time by the times of spans and that which was measured differ by so much, as a part: clocks, scheduling, background work.
+const AGREES: f64 = 0.1;
+
+/// Of so many standard errors more make no difference.
+const MOST_ERRORS: f64 = 20.0;
+
+/// Arrivals that are more regular than by chance, or balanced among copies, queue for less by this part (a standard deviation; ours).
+const QUEUES_AS: f64 = 0.25;
+
+/// By how much chance moves the logarithm of a mean queue at most.
+const MOST_CHANCE: f64 = 0.7;
+
+/// Servers that are busier than this are as good as always busy.
+const FULL: f64 = 0.995;
+
+/// Real processors that are shared may let work end in order more often than equal sharing would, by this part of how often it would not.
+const IN_ORDER: f64 = 0.1;
+
+/// What evidence is asked of.
+#[derive(Clone, Copy)]
+pub(super) struct Asked<'o> {
+    pub occupancy: &'o Occupancy,
+    /// The probability with which operations were traced.
+    pub probability: f64,
+    /// How many of those that were traced were at work on average.
+    pub seen: f64,
+    pub busy: Option<Busy>,
+    /// The part of stays that may end before they had their turn.
+    pub early: f64,
+    /// How requests come to copies, where open arrivals are to tell.
+    pub arrivals: Option<Dispatching>,
+}
+
+/// What a number of servers makes of work beside other work, and of measured utilisation.
+///
+/// It is looked at step by step, since most numbers are out of question after the first step. What was not looked at yet counts as if nothing spoke against it.
+pub(super) struct Evidence {
+    pub servers: u32,
+    pub discipline: Discipline,
+    pub imputed: Imputed,
+    /// How far processor time depends on others that were there, in standard errors.
+    pub dependence: f64,
+    /// The same where what real processors do is tolerated.
+    pub tolerated: f64,
+    /// How far what was imputed is from what was measured, in standard errors.
+    pub off: f64,
+    /// How many ended before they had their turn, relative to how many may.
+    pub early: f64,
+    /// How far too many left in the order in which they came for a server that is shared, in standard errors.
+    pub in_order: f64,
+    /// How far stays were not longer for others, which would have slowed them, in standard errors.
+    pub unslowed: f64,
+    /// How far open arrivals would be there longer than they were, in standard errors.
+    pub too_long: f64,
+    /// What was not looked at yet.
+    pub left: Left,
+}
+
+/// Steps in which evidence is looked at.
+pub(super) enum Left {
+    /// What comes of what stays had, which is kept or found again; then their order.
+    Imputed(Option<Vec<f64>>),
+    /// In which order stays left.
+    Order,
+    Nothing,
+}
+
+impl Evidence {
+    /// The first step.
+    pub fn of(asked: Asked<'_>, servers: u32, discipline: Discipline) -> Self {
+        let Asked { occupancy, .. } = asked;
+        let Served { had, dependence, uneven, early } = occupancy.served(discipline, &asked.share(servers), servers);
+        let tolerance = (1.0 + occupancy.stays() as f64 * NO_CORRELATION * NO_CORRELATION).sqrt();
+        let uneven = uneven / tolerance;
+        Self {
+            servers,
+            discipline,
+            imputed: Imputed::default(),
+            dependence: dependence.abs().max(uneven),
+            tolerated: (dependence / tolerance).abs().max(uneven),
+            off: 0.0,
+            early: (early / asked.early).min(MOST_ERRORS),
+            in_order: 0.0,
+            unslowed: 0.0,
+            too_long: 0.0,
+            left: Left::Imputed(Some(had)),
+        }
+    }
+
+    /// The next step; whether there was one.
+    pub fn look(&mut self, asked: Asked<'_>) -> bool {
+        let is_whole = asked.occupancy.is_whole(asked.probability);
+        match std::mem::replace(&mut self.left, Left::Nothing) {
+            Left::Imputed(had) => {
+                let again = || asked.occupancy.served(self.discipline, &asked.share(self.servers), self.servers).had;
+                let had = had.unwrap_or_else(again);
+                self.impute(asked, &had);
+                // New work that goes first leaves early even more often than equal sharing lets it.
+                if is_whole && self.discipline != Discipline::FirstCome {
+                    self.left = Left::Order;
+                }
+                true
+            }
+            Left::Order => {
+                let order = asked.occupancy.order(&asked.share(self.servers), self.servers);
+                self.in_order = order.lacks(IN_ORDER).min(MOST_ERRORS);
+                true
+            }
+            Left::Nothing => false,
+        }
+    }
+
+    /// Keeps no more what stays had: of many numbers of servers it takes much memory.
+    pub fn forget(&mut self) {
+        if let Left::Imputed(had) = &mut self.left {
+            *had = None;
+        }
+    }
+
+    /// The same, all of it looked at.
+    pub fn looked(mut self, asked: Asked<'_>) -> Self {
+        while self.look(asked) {}
+        self
+    }
+
+    fn impute(&mut self, asked: Asked<'_>, had: &[f64]) {
+        let Asked { occupancy, probability, seen, busy, arrivals, .. } = asked;
+        self.imputed = occupancy.imputed(self.discipline, had);
+        let servers = f64::from(self.servers) * occupancy.stations as f64;
+        self.off = busy.map_or(0.0, |busy| unlike(seen / probability * self.imputed.all, busy.cores(servers)));
+        // What was sampled shows too little of whom a stay met.
+        if occupancy.is_whole(probability) {
+            self.unslowed = self.imputed.unslowed.min(MOST_ERRORS);
+        }
+        if let Some(arrivals) = arrivals {
+            self.too_long = self.too_long(occupancy, seen, arrivals);
+        }
+    }
+
+    /// By how much open arrivals would be there longer than they were: so many servers, as busy as was imputed, make them queue. What was seen may be longer, for bursts and delays, but not shorter.
+    fn too_long(&self, occupancy: &Occupancy, seen: f64, dispatching: Dispatching) -> f64 {
+        let (stations, stays) = (occupancy.stations as f64, occupancy.stays() as f64);
+        let servers = f64::from(self.servers);
+        let seen = seen / stations;
+        let busy = seen * self.imputed.all;
+        let used = (busy / servers).min(FULL);
+        let poisson = match dispatching {
+            Dispatching::FanOut => waiting(servers, used * servers),
+            // Each has every so-manieth.
+            Dispatching::RoundRobin => waiting(servers, used * servers) * f64::midpoint(1.0 / stations.max(1.0), 1.0),
+            // No shorter than if all copies had one queue.
+            Dispatching::ShortestQueue | Dispatching::ShortestOfTwo => {
+                waiting(servers * stations, used * servers * stations) / stations
+            }
+        };
+        let queue = poisson * self.imputed.regular(self.discipline);
+        // A queue that grows without end has come so far on the mean (Brownian motion with reflection, mean over time).
+        let queue = queue.min(0.75 * (stays / stations).sqrt());
+        // The mean number there over time, of M/M/1 (Daley, Journal of Applied Probability 5, 1968).
+        let chance = (2.0 * (1.0 + used) / stays).sqrt() / (1.0 - used);
+        let error = QUEUES_AS.hypot(chance.min(MOST_CHANCE));
+        let longer = ((busy + queue) / seen.max(f64::MIN_POSITIVE)).ln();
+        (longer / error).clamp(0.0, MOST_ERRORS)
+    }
+
+    pub fn fits(&self) -> bool {
+        self.fits_within(FITS)
+    }
+
+    /// Whether it is off by no more than so many standard errors.
+    pub fn fits_within(&self, errors: f64) -> bool {
+        let off = [self.tolerated, self.off.abs(), self.early, self.in_order, self.unslowed, self.too_long];
+        off.into_iter().all(|off| off <= errors)
+    }
+
+    /// The squared standard errors of what is seen of the order.
+    pub fn of_order(&self) -> f64 {
+        self.early.powi(2) + self.in_order.powi(2) + self.unslowed.powi(2) + self.too_long.powi(2)
+    }
+
+    /// Minus the logarithm of its likelihood.
+    pub fn unlikelihood(&self) -> f64 {
+        0.5 * (self.tolerated.powi(2) + self.off.powi(2) + self.of_order()) + self.discipline.unlikelihood()
+    }
+
+    /// The same among orders of service of as many servers: by which of them real processors serve.
+    pub fn unlikelihood_of_order(&self) -> f64 {
+        0.5 * (self.dependence.powi(2) + self.off.powi(2) + self.of_order()) + self.discipline.unlikelihood()
+    }
+}
+
+impl Asked<'_> {
+    /// The part of one of so many servers that a stay has.
+    pub fn share(&self, servers: u32) -> Share {
+        Share::new(servers, self.probability, self.seen / self.occupancy.stations as f64, self.occupancy.most)
+    }
+}
+
+/// How far what was imputed is from what was measured, in standard errors of both.
+fn unlike(imputed: f64, measured: f64) -> f64 {
+    let ratio = (imputed / measured.max(f64::MIN_POSITIVE)).max(f64::MIN_POSITIVE);
+    (ratio.ln() / AGREES).clamp(-MOST_ERRORS, MOST_ERRORS)
+}
