@@ -123,7 +123,9 @@ impl Out {
             self.number(cell.operations);
             before = cell.last;
         }
-        cells.iter().for_each(|cell| self.moments(&cell.response));
+        for cell in cells {
+            self.moments(&cell.response);
+        }
     }
 
     fn sketch(&mut self, sketch: &Sketch) {
@@ -133,7 +135,9 @@ impl Out {
             self.number(u64::from(bucket - before));
             before = bucket;
         }
-        sketch.buckets().for_each(|(_, count)| self.number(count));
+        for (_, count) in sketch.buckets() {
+            self.number(count);
+        }
     }
 
     fn stays<const KEPT: usize>(&mut self, stays: &Stays<KEPT>) {
@@ -145,16 +149,24 @@ impl Out {
         kept.sort_unstable_by_key(|stay| (stay.start, stay.length, stay.part, stay.site));
         let is_told = kept.iter().any(|stay| stay.site != 0);
         self.number(u64::from(stays.cut().is_some()) + 2 * u64::from(is_told));
-        stays.cut().into_iter().for_each(|cut| self.since(0, cut));
+        if let Some(cut) = stays.cut() {
+            self.since(0, cut);
+        }
         self.number(kept.len() as u64);
         let mut before = 0;
         for stay in &kept {
             self.since(before, stay.start);
             before = stay.start;
         }
-        kept.iter().for_each(|stay| self.number(stay.length));
-        kept.iter().for_each(|stay| self.number(u64::from(stay.part)));
-        kept.iter().filter(|_| is_told).for_each(|stay| self.number(u64::from(stay.site)));
+        for stay in &kept {
+            self.number(stay.length);
+        }
+        for stay in &kept {
+            self.number(u64::from(stay.part));
+        }
+        for stay in kept.iter().filter(|_| is_told) {
+            self.number(u64::from(stay.site));
+        }
     }
 
     fn text(&mut self, text: &Arc<str>) {
@@ -165,8 +177,12 @@ impl Out {
     fn witnesses(&mut self, witnesses: &[Witness]) {
         self.number(witnesses.len() as u64);
         for Witness { scenario, run, thread, index, file, item } in witnesses {
-            [scenario, run, file, item].into_iter().for_each(|text| self.text(text));
-            [thread, index].into_iter().for_each(|number| self.number(u64::from(*number)));
+            for text in [scenario, run, file, item] {
+                self.text(text);
+            }
+            for number in [thread, index] {
+                self.number(u64::from(*number));
+            }
         }
     }
 }
