@@ -40,11 +40,8 @@ pub(super) struct Assembly<'a> {
     model: Model,
     origins: Origins,
     findings: Vec<Diagnostic>,
-    /// Model entries by index in the sub-model.
-    entries: Vec<Option<EntryId>>,
-    /// Entries that are cloned, and their clones in the model, by what they are clones of and by caller.
+    entries: Targets,
     clones: &'a Clones,
-    cloned: BTreeMap<(EntryIndex, EntryIndex), EntryId>,
     /// How the response of each entry of the model differs from that of all its invocations, as a factor.
     response_scales: Vec<f64>,
     /// Whether there are forks whose joins were seen in time.
@@ -56,6 +53,29 @@ pub(super) struct Assembly<'a> {
     /// By task.
     activity_names: Vec<Unique>,
     processor_names: Unique,
+}
+
+/// Entries of the model by index in the sub-model.
+struct Targets {
+    all: Vec<Option<EntryId>>,
+    /// Clones, by caller and by what they are clones of.
+    cloned: BTreeMap<(EntryIndex, EntryIndex), EntryId>,
+}
+
+impl Targets {
+    /// That of an entry, or of its clone for a caller.
+    fn of(&self, entry: EntryIndex, caller: Option<EntryIndex>) -> Option<EntryId> {
+        caller.map_or(self.all[entry.index()], |caller| self.cloned.get(&(caller, entry)).copied())
+    }
+
+    /// All of them as a caller has them.
+    fn as_called_by(&self, caller: EntryIndex) -> Cow<'_, [Option<EntryId>]> {
+        let mut all = Cow::Borrowed(&self.all[..]);
+        for ((_, entry), clone) in self.cloned.range((caller, EntryIndex(0))..=(caller, EntryIndex(u32::MAX))) {
+            all.to_mut()[entry.index()] = Some(*clone);
+        }
+        all
+    }
 }
 
 /// What responds otherwise than it did, with nobody queueing anywhere.
@@ -116,9 +136,8 @@ impl<'a> Assembly<'a> {
             model: Model { comment: comment(parts), ..Model::default() },
             origins: Origins::default(),
             findings: Vec::new(),
-            entries: vec![None; parts.sub.entries().len()],
+            entries: Targets { all: vec![None; parts.sub.entries().len()], cloned: BTreeMap::new() },
             clones,
-            cloned: BTreeMap::new(),
             response_scales: Vec::new(),
             joins: parts.sub.entries().iter().flat_map(|entry| entry.blocks.values()).any(|own| own.response.count > 0),
             woven: Vec::new(),
@@ -132,13 +151,12 @@ impl<'a> Assembly<'a> {
         let off = builder.fit();
         builder.share_own_time();
         builder.origins.divided = traced.hosts().next().is_some();
-        builder.findings.extend(builder.demands.findings());
         let name = |entry: EntryIndex, caller: Option<EntryIndex>| {
-            let id =
-                caller.map_or(builder.entries[entry.index()], |caller| builder.cloned.get(&(entry, caller)).copied());
-            id.map(|id| Arc::clone(&builder.model.entries[id.index()].name))
+            builder.entries.of(entry, caller).map(|id| Arc::clone(&builder.model.entries[id.index()].name))
         };
-        builder.findings.extend(clones.notes(parts, name));
+        let notes = clones.notes(parts, name, |caller| builder.caller_name(caller));
+        builder.findings.extend(builder.demands.findings());
+        builder.findings.extend(notes);
         replicas::spread(&mut builder.model);
         (Assembled { model: builder.model, origins: builder.origins, findings: builder.findings }, off)
     }
@@ -168,7 +186,7 @@ impl<'a> Assembly<'a> {
             };
             task = Some((id, total));
             let entry = self.entry(entry_names.claim(name), id, index, total);
-            self.entries[index.index()] = Some(entry);
+            self.entries.all[index.index()] = Some(entry);
         }
         for &index in &self.parts.entries {
             for caller in self.clones.callers(index) {
@@ -177,18 +195,23 @@ impl<'a> Assembly<'a> {
         }
     }
 
-    /// An entry for one caller, beside the one for all others.
-    fn clone_entry(&mut self, index: EntryIndex, caller: EntryIndex, names: &mut Unique) {
-        let Some(original) = self.entries[index.index()] else { return };
-        let crate::lqn::Entry { name, task, .. } = &self.model.entries[original.index()];
-        let (name, task) = (Arc::clone(name), *task);
-        let by = match self.entries[caller.index()] {
+    /// The name of an entry that calls, or the scenario whose customer it is.
+    fn caller_name(&self, caller: EntryIndex) -> String {
+        match self.entries.of(caller, None) {
             Some(caller) => self.model.entries[caller.index()].name.to_string(),
             None => scenario_of(self.parts.sub, self.parts.sub.entry(caller)),
-        };
+        }
+    }
+
+    /// An entry for one caller, beside the one for all others.
+    fn clone_entry(&mut self, index: EntryIndex, caller: EntryIndex, names: &mut Unique) {
+        let Some(original) = self.entries.of(index, None) else { return };
+        let crate::lqn::Entry { name, task, .. } = &self.model.entries[original.index()];
+        let (name, task) = (Arc::clone(name), *task);
+        let by = self.caller_name(caller);
         let total = self.parts.sub.entry(index);
         let id = self.entry(names.claim(&format!("{name} for {by}")), task, index, total);
-        self.cloned.insert((index, caller), id);
+        self.entries.cloned.insert((caller, index), id);
         for (id, caller) in [(id, Some(caller)), (original, None)] {
             if let Some((calls, time)) = self.clones.seen(self.parts, index, caller) {
                 let origin = &mut self.origins.entries[id.index()];
@@ -197,17 +220,6 @@ impl<'a> Assembly<'a> {
                 (origin.observed_quantiles, origin.batches) = (Quantiles::default(), None);
             }
         }
-    }
-
-    /// Model entries by index in the sub-model, as a caller has them.
-    fn entries_for(&self, caller: EntryIndex) -> Cow<'_, [Option<EntryId>]> {
-        let mut entries = Cow::Borrowed(&self.entries[..]);
-        for entry in self.clones.called_by(caller) {
-            if let Some(id) = self.cloned.get(&(entry, caller)) {
-                entries.to_mut()[entry.index()] = Some(*id);
-            }
-        }
-        entries
     }
 
     /// A scenario's reference task, on a processor of its own without queueing.
@@ -374,7 +386,7 @@ impl<'a> Assembly<'a> {
             self.origins.scenarios.push(origin);
         }
         for &index in &self.parts.entries {
-            if let Some(entry) = self.entries[index.index()] {
+            if let Some(entry) = self.entries.of(index, None) {
                 let total = self.parts.sub.entry(index);
                 self.forward(entry, total, index);
                 self.moved_waits(entry, total);
@@ -382,9 +394,9 @@ impl<'a> Assembly<'a> {
                 self.body(entry, total, index, None);
             }
         }
-        for (&(index, caller), &clone) in &self.cloned.clone() {
+        for (&(caller, index), &clone) in &self.entries.cloned.clone() {
             let total = self.parts.sub.entry(index);
-            if let Some(original) = self.entries[index.index()] {
+            if let Some(original) = self.entries.of(index, None) {
                 self.model.entries[clone.index()].forwarding = self.model.entries[original.index()].forwarding.clone();
             }
             self.body(clone, total, index, Some(caller));
@@ -396,14 +408,20 @@ impl<'a> Assembly<'a> {
         let task = self.model.entries[entry.index()].task;
         let identifier = Arc::clone(&self.origins.tasks[task.index()].identifier);
         // What is set for an entry holds for its clones.
-        let named = if caller.is_some() { self.entries[index.index()].unwrap_or(entry) } else { entry };
+        let named = if caller.is_some() { self.entries.of(index, None).unwrap_or(entry) } else { entry };
         let given = self.demands.of_entry(&self.model.entries[named.index()].name, total);
         self.demands.muted = given.is_some();
-        let entries = self.entries_for(index).into_owned();
+        let entries = self.entries.as_called_by(index);
         let network = Network::of(self.configuration, &self.origins.tasks[task.index()]);
         let joins = self.joins;
-        let mut bodies =
-            Bodies { demands: &mut self.demands, entries: &entries, identifier: &identifier, network, joins };
+        let mut bodies = Bodies {
+            demands: &mut self.demands,
+            entries: &entries,
+            identifier: &identifier,
+            network,
+            joins,
+            measured: is_measured(total),
+        };
         let names = &mut self.activity_names[task.index()];
         let before = self.model.activities.len();
         let mut made = bodies.make(total, entry, task, &mut self.model, names, &mut self.origins.activities);
@@ -457,11 +475,11 @@ impl<'a> Assembly<'a> {
         }
         // A clone has the response that the caller was seen to wait for.
         let entries = self.parts.entries.iter().filter_map(|&index| {
-            let missing = fitted.missing[self.entries[index.index()]?.index()];
+            let missing = fitted.missing[self.entries.of(index, None)?.index()];
             (missing != 0.0).then_some((index, missing))
         });
         let scenarios = self.parts.customers.iter().enumerate().filter_map(|(number, customer)| {
-            let entries = self.entries_for(customer.first);
+            let entries = self.entries.as_called_by(customer.first);
             let per = customer.total.invocations.max(1) as f64;
             let mut calls = customer.total.requested();
             let response = calls.try_fold(0.0, |sum, (to, count)| {
@@ -497,7 +515,7 @@ impl<'a> Assembly<'a> {
     /// Forwarding of an entry, as probabilities per invocation.
     fn forward(&mut self, entry: EntryId, total: &EntryTotal, index: EntryIndex) {
         let mut counts: BTreeMap<EntryId, u64> = BTreeMap::new();
-        let entries = self.entries_for(index);
+        let entries = self.entries.as_called_by(index);
         for work in total.work.values() {
             for ((kind, to), request) in &work.requests {
                 if let (RequestKind::Forward, Some(to)) = (kind, entries[to.index()]) {
@@ -573,7 +591,7 @@ impl<'a> Assembly<'a> {
         let total = &customer.total;
         let per = total.invocations.max(1) as f64;
         let mut counts: BTreeMap<(EntryId, bool), u64> = BTreeMap::new();
-        let entries = self.entries_for(customer.first);
+        let entries = self.entries.as_called_by(customer.first);
         for ((kind, to), request) in total.work.values().flat_map(|work| &work.requests) {
             if let Some(to) = entries[to.index()] {
                 *counts.entry((to, *kind == RequestKind::Synchronous)).or_default() += request.count;

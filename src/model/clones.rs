@@ -8,14 +8,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::diagnostic::quantity::milliseconds;
+use crate::diagnostic::quantity::{counted, milliseconds};
 use crate::diagnostic::{Diagnostic, Place, Severity};
 use crate::lqn::submodel::{EntryIndex, Interaction};
 use crate::lqn::{Activity, CallOrder, Work};
 use crate::model::contexts;
 use crate::model::joins::Woven;
 use crate::model::parts::{Customer, Parts};
-use crate::model::{codes, servers::Traced};
+use crate::model::{Traced, codes};
 
 /// Rounds in which entries are cloned: those of a caller may be called by a clone.
 pub const ROUNDS: usize = 8;
@@ -23,9 +23,11 @@ pub const ROUNDS: usize = 8;
 const OFF: f64 = 0.004;
 /// A call makes that worth a clone where it has this part in it.
 const PART: f64 = 0.1;
+/// How many are told of.
+const SHOWN: usize = 5;
 /// What is left of own work at least, where that alone makes the difference.
 const LEAST_WORK: f64 = 0.05;
-/// Where more than this part of own time is queueing, calls may differ by that.
+/// Where more than this part of own time is no work, calls may differ by that.
 const QUEUED: f64 = 0.1;
 
 /// A clone.
@@ -87,11 +89,6 @@ impl Clones {
     /// Those of an entry, by caller.
     pub fn callers(&self, entry: EntryIndex) -> impl Iterator<Item = EntryIndex> + '_ {
         self.of.get(&entry).into_iter().flat_map(|clones| clones.keys().copied())
-    }
-
-    /// Those that a caller has, as what they are clones of.
-    pub fn called_by(&self, caller: EntryIndex) -> impl Iterator<Item = EntryIndex> + '_ {
-        self.of.iter().filter(move |(_, clones)| clones.contains_key(&caller)).map(|(entry, _)| *entry)
     }
 
     /// Whether a caller has a clone of an entry.
@@ -168,42 +165,45 @@ impl Clones {
     ) -> bool {
         let total = parts.sub.entry(to);
         let Some(mean) = total.response.mean() else { return false };
-        let own = traced.own(to);
-        let queued = 1.0 - (own.processor + own.delay).min(1.0);
-        // Without clones for others it is the caller's alone already. Where it queues, what is within reach of its queue tells nothing.
-        let others = total.invocations > calls;
+        // Where it queues, what is within reach of its queue tells nothing. Delays may be queueing that the servers do not explain.
+        let queued = 1.0 - traced.own(to).processor.min(1.0);
         let within = queued > QUEUED && time > mean * (1.0 - 2.0 * queued) && time < mean * (1.0 + 2.0 * queued);
-        if !others || calls == 0 || within || self.has(caller, to) {
+        // What is left for others is not nothing: the last caller has the original.
+        let cloned: u64 = self.of.get(&to).into_iter().flatten().map(|(_, own)| own.calls).sum();
+        if calls == 0 || cloned + calls >= total.invocations || within || self.has(caller, to) {
             return false;
         }
         self.of.entry(to).or_default().insert(caller, Clone { calls, time });
         true
     }
 
-    /// Says which entries have clones.
+    /// Says which entries have clones. `name` gives the name of an entry, or of its clone for a caller, and `caller_name` that of a caller.
     pub fn notes(
         &self,
         parts: &Parts<'_>,
         name: impl Fn(EntryIndex, Option<EntryIndex>) -> Option<Arc<str>>,
+        caller_name: impl Fn(EntryIndex) -> String,
     ) -> Vec<Diagnostic> {
-        let mut notes = Vec::new();
-        for (&entry, clones) in &self.of {
-            let (Some(original), Some((_, others))) = (name(entry, None), self.seen(parts, entry, None)) else {
-                continue;
-            };
-            for (&caller, clone) in clones {
-                let Some(own) = name(entry, Some(caller)) else { continue };
-                let message = format!(
-                    "`{original}` takes {} for one of its callers and {} for others, which is more than that caller's delays make up for",
-                    milliseconds(clone.time),
-                    milliseconds(others)
-                );
-                notes.push(
-                    Diagnostic::new(Severity::Note, codes::CLONE, Place::Nowhere, message)
-                        .with_note(format!("the caller has a clone of it, `{own}`: traces tell how long it takes there, and not whether its own work or its calls differ"))
-                        .with_hint("`--merge none` keeps the entries of different places in a scenario apart, with what each does"),
-                );
-            }
+        let note = |message| Diagnostic::new(Severity::Note, codes::CLONE, Place::Nowhere, message);
+        let all = self.of.iter().flat_map(|(entry, clones)| clones.iter().map(|(caller, own)| (*entry, *caller, own)));
+        let told = |(entry, caller, own): (EntryIndex, EntryIndex, &Clone)| {
+            let (_, others) = self.seen(parts, entry, None)?;
+            let (original, clone, by) = (name(entry, None)?, name(entry, Some(caller))?, caller_name(caller));
+            let (here, others) = (milliseconds(own.time), milliseconds(others));
+            Some(
+                note(format!("`{original}` takes {here} for `{by}` and {others} for others"))
+                    .with_note(format!("`{by}` has a clone of it, `{clone}`: traces tell how long it takes there, and not whether its own work or its calls differ"))
+                    .with_hint("`--merge none` keeps the entries of different places in a scenario apart, with what each does"),
+            )
+        };
+        let mut notes: Vec<Diagnostic> = all.filter_map(told).collect();
+        if notes.len() > SHOWN {
+            let more = notes.len() - SHOWN;
+            notes.truncate(SHOWN);
+            notes.push(note(format!(
+                "{} more for callers for which they take another time",
+                counted(more as u64, "clone")
+            )));
         }
         notes
     }

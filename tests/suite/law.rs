@@ -96,6 +96,8 @@ fn callers(model: &Model, origins: &Origins) -> Vec<usize> {
 struct Program {
     /// By entry: its steps, each with the entries called and when they begin after the step's begin, in microseconds.
     steps: Vec<Vec<Vec<(usize, u64)>>>,
+    /// Of how many visits one leaves a step out; 0 where none does.
+    skips: usize,
     random: Random,
 }
 
@@ -113,7 +115,21 @@ impl Program {
                 _ => steps[caller].push(vec![(called, 0)]),
             }
         }
-        Self { steps, random }
+        Self { steps, skips: 0, random }
+    }
+
+    /// The same with steps that some visits leave out, and with entries that several call.
+    fn sharing(seed: u64) -> Self {
+        let mut program = Self { skips: 4, ..Self::new(seed) };
+        for called in 2..program.steps.len() {
+            let caller = program.random.below(called);
+            let own = &mut program.steps[caller];
+            match own.last_mut() {
+                Some(step) if program.random.below(2) == 0 => step.push((called, 100)),
+                _ => own.push(vec![(called, 0)]),
+            }
+        }
+        program
     }
 
     fn some(&mut self, mean: usize) -> u64 {
@@ -150,6 +166,9 @@ impl Program {
         spans.push((own + 1, parent, entry, 2, start, start));
         let mut now = start + self.some(300);
         for step in self.steps[entry].clone() {
+            if self.skips > 0 && self.random.below(self.skips) == 0 {
+                continue;
+            }
             let mut last = now;
             for (called, offset) in step {
                 let begin = now + if offset > 0 { offset / 2 + self.some(offset as usize) / 2 } else { 0 };
@@ -176,6 +195,16 @@ pub fn operations(seed: u64, count: u64) -> Vec<String> {
 fn random_programs_respond_as_they_did() {
     for seed in 0..60 {
         let text = operations(seed, 20 + seed % 40).concat();
+        let broken = broken(&reduced("random.jsonl", text.as_bytes()));
+        assert_eq!(broken, [], "seed {seed}");
+    }
+}
+
+#[test]
+fn random_programs_that_share_entries_respond_as_they_did() {
+    for seed in 0..40 {
+        let mut program = Program::sharing(seed);
+        let text: String = (0..40 + seed).map(|number| program.operation(number)).collect();
         let broken = broken(&reduced("random.jsonl", text.as_bytes()));
         assert_eq!(broken, [], "seed {seed}");
     }
