@@ -1,5 +1,6 @@
 //! The assembly of a model: processors, tasks and entries first, then what entries do, then what is fitted to the traces.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -7,20 +8,24 @@ use indexmap::IndexMap;
 
 use crate::diagnostic::quantity::counted;
 use crate::diagnostic::{Diagnostic, Place, Severity};
+use crate::lqn::sketch::Quantiles;
 use crate::lqn::submodel::{EntryIndex, EntryTotal, Interaction, RequestKind};
-use crate::lqn::{Body, EntryId, Forwarding, Model, Multiplicity, Processor, ProcessorId, Scheduling, Task, TaskId};
+use crate::lqn::{
+    Body, EntryId, Forwarding, Model, Multiplicity, Processor, ProcessorId, Scheduling, Task, TaskId, Work,
+};
 use crate::model::body::{Bodies, is_answered};
+use crate::model::clones::Clones;
 use crate::model::config::{Configuration, DemandValues, Network};
 use crate::model::demand::{DemandSource, Demands, is_measured};
 use crate::model::joins::{Seen, Woven};
 use crate::model::load::{Recording, is_least_rate};
 use crate::model::naming::{Unique, entry_names, task_label};
 use crate::model::origins::quantiles;
-use crate::model::parts::{Customer, Parts};
+use crate::model::parts::{Customer, Parts, scenario_of};
 use crate::model::servers::{OwnTime, Traced};
 use crate::model::{
-    EntryOrigin, Load, LoadReason, OpenServers, Origins, ScenarioOrigin, TaskOrigin, WorkDoubt, chance, clocks, codes,
-    contexts, joins, replicas,
+    EntryOrigin, Load, LoadReason, OpenServers, Origins, ScenarioOrigin, TaskOrigin, WorkDoubt, chance, clocks, clones,
+    codes, contexts, joins, replicas,
 };
 
 /// The load of each scenario, and why it is that.
@@ -35,8 +40,10 @@ pub(super) struct Assembly<'a> {
     model: Model,
     origins: Origins,
     findings: Vec<Diagnostic>,
-    /// Model entries by index in the sub-model.
-    entries: Vec<Option<EntryId>>,
+    entries: Targets,
+    clones: &'a Clones,
+    /// How the response of each entry of the model differs from that of all its invocations, as a factor.
+    response_scales: Vec<f64>,
     /// Whether there are forks whose joins were seen in time.
     joins: bool,
     /// Entries with such, in order.
@@ -46,6 +53,37 @@ pub(super) struct Assembly<'a> {
     /// By task.
     activity_names: Vec<Unique>,
     processor_names: Unique,
+}
+
+/// Entries of the model by index in the sub-model.
+struct Targets {
+    all: Vec<Option<EntryId>>,
+    /// Clones, by caller and by what they are clones of.
+    cloned: BTreeMap<(EntryIndex, EntryIndex), EntryId>,
+}
+
+impl Targets {
+    /// That of an entry, or of its clone for a caller.
+    fn of(&self, entry: EntryIndex, caller: Option<EntryIndex>) -> Option<EntryId> {
+        caller.map_or(self.all[entry.index()], |caller| self.cloned.get(&(caller, entry)).copied())
+    }
+
+    /// All of them as a caller has them.
+    fn as_called_by(&self, caller: EntryIndex) -> Cow<'_, [Option<EntryId>]> {
+        let mut all = Cow::Borrowed(&self.all[..]);
+        for ((_, entry), clone) in self.cloned.range((caller, EntryIndex(0))..=(caller, EntryIndex(u32::MAX))) {
+            all.to_mut()[entry.index()] = Some(*clone);
+        }
+        all
+    }
+}
+
+/// What responds otherwise than it did, with nobody queueing anywhere.
+struct Off {
+    /// Entries, with what their response is short of, seconds.
+    entries: Vec<(EntryIndex, f64)>,
+    /// Scenarios by number, with the response that they have, seconds. Those whose response does not follow from traces alone are left out.
+    scenarios: Vec<(usize, f64)>,
 }
 
 /// A model that is made.
@@ -64,6 +102,32 @@ impl<'a> Assembly<'a> {
         demands: &'a DemandValues,
         loads: &Loads,
     ) -> Assembled {
+        let mut clones = Clones::default();
+        for _ in 0..clones::ROUNDS {
+            let (built, off) = Assembly::build_with(parts, configuration, traced, demands, loads, &clones);
+            let mut found = false;
+            for (caller, missing) in off.entries {
+                found |= clones.add_for_entry(parts, traced, caller, missing);
+            }
+            for (customer, response) in off.scenarios {
+                found |= clones.add_for_scenario(parts, traced, &parts.customers[customer], response);
+            }
+            if !found {
+                return built;
+            }
+        }
+        Assembly::build_with(parts, configuration, traced, demands, loads, &clones).0
+    }
+
+    /// The same with these clones of entries. Gives with it what responds otherwise than it did.
+    fn build_with(
+        parts: &'a Parts<'a>,
+        configuration: &'a Configuration,
+        traced: &'a Traced,
+        demands: &'a DemandValues,
+        loads: &Loads,
+        clones: &'a Clones,
+    ) -> (Assembled, Off) {
         let mut builder = Self {
             parts,
             configuration,
@@ -72,7 +136,9 @@ impl<'a> Assembly<'a> {
             model: Model { comment: comment(parts), ..Model::default() },
             origins: Origins::default(),
             findings: Vec::new(),
-            entries: vec![None; parts.sub.entries().len()],
+            entries: Targets { all: vec![None; parts.sub.entries().len()], cloned: BTreeMap::new() },
+            clones,
+            response_scales: Vec::new(),
             joins: parts.sub.entries().iter().flat_map(|entry| entry.blocks.values()).any(|own| own.response.count > 0),
             woven: Vec::new(),
             processors: IndexMap::new(),
@@ -82,12 +148,17 @@ impl<'a> Assembly<'a> {
         };
         builder.frame(loads);
         builder.fill(loads);
-        builder.fit();
+        let off = builder.fit();
         builder.share_own_time();
         builder.origins.divided = traced.hosts().next().is_some();
+        let name = |entry: EntryIndex, caller: Option<EntryIndex>| {
+            builder.entries.of(entry, caller).map(|id| Arc::clone(&builder.model.entries[id.index()].name))
+        };
+        let notes = clones.notes(parts, name, |caller| builder.caller_name(caller));
         builder.findings.extend(builder.demands.findings());
+        builder.findings.extend(notes);
         replicas::spread(&mut builder.model);
-        Assembled { model: builder.model, origins: builder.origins, findings: builder.findings }
+        (Assembled { model: builder.model, origins: builder.origins, findings: builder.findings }, off)
     }
 
     /// Processors, tasks and entries without their bodies: closed customers first, then the rest in canonical order.
@@ -115,7 +186,39 @@ impl<'a> Assembly<'a> {
             };
             task = Some((id, total));
             let entry = self.entry(entry_names.claim(name), id, index, total);
-            self.entries[index.index()] = Some(entry);
+            self.entries.all[index.index()] = Some(entry);
+        }
+        for &index in &self.parts.entries {
+            for caller in self.clones.callers(index) {
+                self.clone_entry(index, caller, &mut entry_names);
+            }
+        }
+    }
+
+    /// The name of an entry that calls, or the scenario whose customer it is.
+    fn caller_name(&self, caller: EntryIndex) -> String {
+        match self.entries.of(caller, None) {
+            Some(caller) => self.model.entries[caller.index()].name.to_string(),
+            None => scenario_of(self.parts.sub, self.parts.sub.entry(caller)),
+        }
+    }
+
+    /// An entry for one caller, beside the one for all others.
+    fn clone_entry(&mut self, index: EntryIndex, caller: EntryIndex, names: &mut Unique) {
+        let Some(original) = self.entries.of(index, None) else { return };
+        let crate::lqn::Entry { name, task, .. } = &self.model.entries[original.index()];
+        let (name, task) = (Arc::clone(name), *task);
+        let by = self.caller_name(caller);
+        let total = self.parts.sub.entry(index);
+        let id = self.entry(names.claim(&format!("{name} for {by}")), task, index, total);
+        self.entries.cloned.insert((caller, index), id);
+        for (id, caller) in [(id, Some(caller)), (original, None)] {
+            if let Some((calls, time)) = self.clones.seen(self.parts, index, caller) {
+                let origin = &mut self.origins.entries[id.index()];
+                (origin.invocations, origin.observed_response) = (calls, (calls > 0).then_some(time));
+                // The quantiles and the batches are those of all invocations.
+                (origin.observed_quantiles, origin.batches) = (Quantiles::default(), None);
+            }
         }
     }
 
@@ -226,6 +329,7 @@ impl<'a> Assembly<'a> {
             histograms: Vec::new(),
         });
         self.model.tasks[task.index()].entries.push(id);
+        self.response_scales.push(1.0);
         self.origins.entries.push(EntryOrigin {
             total: index,
             interaction: total.interaction,
@@ -260,7 +364,7 @@ impl<'a> Assembly<'a> {
                 observed_rate: recording.rate(&customer.scenario_total),
                 rate_error: chance::rate_error(&customer.scenario_total, &recording),
                 is_least_rate: is_least_rate(&customer.scenario_total),
-                context: contexts::of(self.parts, customer),
+                context: contexts::of(self.parts, customer, self.clones),
                 customer: None,
                 first: Vec::new(),
                 members: customer.members.clone(),
@@ -275,46 +379,70 @@ impl<'a> Assembly<'a> {
                     let entry = EntryId::from(next);
                     next += 1;
                     origin.customer = Some(self.model.entries[entry.index()].task);
-                    self.body(entry, &customer.total);
+                    self.body(entry, &customer.total, customer.first, None);
                 }
                 Load::Open { rate } => origin.first = self.open(customer, *rate),
             }
             self.origins.scenarios.push(origin);
         }
         for &index in &self.parts.entries {
-            if let Some(entry) = self.entries[index.index()] {
+            if let Some(entry) = self.entries.of(index, None) {
                 let total = self.parts.sub.entry(index);
-                self.forward(entry, total);
+                self.forward(entry, total, index);
                 self.moved_waits(entry, total);
                 self.untimed_delays(entry, total);
-                self.body(entry, total);
+                self.body(entry, total, index, None);
             }
+        }
+        for (&(caller, index), &clone) in &self.entries.cloned.clone() {
+            let total = self.parts.sub.entry(index);
+            if let Some(original) = self.entries.of(index, None) {
+                self.model.entries[clone.index()].forwarding = self.model.entries[original.index()].forwarding.clone();
+            }
+            self.body(clone, total, index, Some(caller));
         }
     }
 
-    fn body(&mut self, entry: EntryId, total: &EntryTotal) {
+    /// The body of an entry, or of its clone for a caller.
+    fn body(&mut self, entry: EntryId, total: &EntryTotal, index: EntryIndex, caller: Option<EntryIndex>) {
         let task = self.model.entries[entry.index()].task;
         let identifier = Arc::clone(&self.origins.tasks[task.index()].identifier);
-        let given = self.demands.of_entry(&self.model.entries[entry.index()].name, total);
+        // What is set for an entry holds for its clones.
+        let named = if caller.is_some() { self.entries.of(index, None).unwrap_or(entry) } else { entry };
+        let given = self.demands.of_entry(&self.model.entries[named.index()].name, total);
         self.demands.muted = given.is_some();
+        let entries = self.entries.as_called_by(index);
         let network = Network::of(self.configuration, &self.origins.tasks[task.index()]);
         let joins = self.joins;
-        let mut bodies =
-            Bodies { demands: &mut self.demands, entries: &self.entries, identifier: &identifier, network, joins };
+        let mut bodies = Bodies {
+            demands: &mut self.demands,
+            entries: &entries,
+            identifier: &identifier,
+            network,
+            joins,
+            measured: is_measured(total),
+        };
         let names = &mut self.activity_names[task.index()];
         let before = self.model.activities.len();
         let mut made = bodies.make(total, entry, task, &mut self.model, names, &mut self.origins.activities);
         self.demands.muted = false;
         if let Some(seconds) = given {
             made.give(seconds, &mut self.model.activities[before..], &mut self.origins.activities[before..]);
+        } else if total.interaction != Interaction::Customer {
+            let phases: &mut [Work] = if let Body::Phases(phases) = &mut made.body { phases } else { &mut [] };
+            let own_work = phases.first().map_or(0.0, |work| work.demand);
+            let scale = self.clones.scale(self.parts, index, caller, own_work);
+            scale.apply(phases, &mut self.model.activities[before..], made.woven.as_mut());
+            self.response_scales[entry.index()] = scale.response;
         }
         self.model.entries[entry.index()].body = made.body;
         self.woven.extend(made.woven);
         self.origins.entries[entry.index()].sources = made.sources;
     }
 
-    /// Fits what the model cannot know of forks, and of calls that take longer for some than for others, to the traced responses.
-    fn fit(&mut self) {
+    /// Fits what the model cannot know of forks, and of calls that take longer for some than for others, to the traced responses. Gives what responds
+    /// otherwise than it did even so.
+    fn fit(&mut self) -> Off {
         self.woven.sort_by_key(|woven| woven.entry);
         // The model queues for threads by itself.
         let waited = self.traced.waited(self.parts.sub);
@@ -329,11 +457,13 @@ impl<'a> Assembly<'a> {
                     && origin.interaction != Interaction::Customer;
                 let response = self.parts.sub.entry(origin.total).response.mean();
                 let waited = waited[origin.total.index()];
-                Seen { response: response.map(|mean| mean - waited), is_estimated: waited > 0.0, is_traced }
+                let response = response.map(|mean| (mean - waited) * self.response_scales[at]);
+                Seen { response, is_estimated: waited > 0.0, is_traced }
             })
             .collect();
         let owners: Vec<EntryId> = self.origins.activities.iter().map(|origin| origin.entry).collect();
-        for entry in joins::fit(&mut self.model, &owners, &self.woven, &seen) {
+        let fitted = joins::fit(&mut self.model, &owners, &self.woven, &seen);
+        for entry in &fitted.sent {
             let name = &self.model.entries[entry.index()].name;
             let message = format!("parallel calls of `{name}` ended sooner together than independent ones can");
             self.findings.push(
@@ -343,6 +473,21 @@ impl<'a> Assembly<'a> {
                     .with_hint("lost spans have this effect; look at the quality of the trace"),
             );
         }
+        // A clone has the response that the caller was seen to wait for.
+        let entries = self.parts.entries.iter().filter_map(|&index| {
+            let missing = fitted.missing[self.entries.of(index, None)?.index()];
+            (missing != 0.0).then_some((index, missing))
+        });
+        let scenarios = self.parts.customers.iter().enumerate().filter_map(|(number, customer)| {
+            let entries = self.entries.as_called_by(customer.first);
+            let per = customer.total.invocations.max(1) as f64;
+            let mut calls = customer.total.requested();
+            let response = calls.try_fold(0.0, |sum, (to, count)| {
+                Some(sum + fitted.responses[entries[to.index()]?.index()]? * count as f64 / per)
+            });
+            response.filter(|_| customer.members.is_empty()).map(|response| (number, response))
+        });
+        Off { entries: entries.collect(), scenarios: scenarios.collect() }
     }
 
     /// Divides the time in which entries work by themselves: what was queueing in the traces the model's servers make of themselves.
@@ -368,11 +513,12 @@ impl<'a> Assembly<'a> {
     }
 
     /// Forwarding of an entry, as probabilities per invocation.
-    fn forward(&mut self, entry: EntryId, total: &EntryTotal) {
+    fn forward(&mut self, entry: EntryId, total: &EntryTotal, index: EntryIndex) {
         let mut counts: BTreeMap<EntryId, u64> = BTreeMap::new();
+        let entries = self.entries.as_called_by(index);
         for work in total.work.values() {
             for ((kind, to), request) in &work.requests {
-                if let (RequestKind::Forward, Some(to)) = (kind, self.entries[to.index()]) {
+                if let (RequestKind::Forward, Some(to)) = (kind, entries[to.index()]) {
                     *counts.entry(to).or_default() += request.count;
                 }
             }
@@ -445,8 +591,9 @@ impl<'a> Assembly<'a> {
         let total = &customer.total;
         let per = total.invocations.max(1) as f64;
         let mut counts: BTreeMap<(EntryId, bool), u64> = BTreeMap::new();
+        let entries = self.entries.as_called_by(customer.first);
         for ((kind, to), request) in total.work.values().flat_map(|work| &work.requests) {
-            if let Some(to) = self.entries[to.index()] {
+            if let Some(to) = entries[to.index()] {
                 *counts.entry((to, *kind == RequestKind::Synchronous)).or_default() += request.count;
             }
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::lqn::submodel::{EntryTotal, Interaction, Position, RequestKind, RequestTotal, WorkTotal};
 use crate::lqn::{Activity, Body, Call, CallKind, EntryId, Model, TaskId, Work};
 use crate::model::config::Network;
-use crate::model::demand::{DemandSource, Demands, is_measured};
+use crate::model::demand::{DemandSource, Demands};
 use crate::model::graph::{Graph, Site};
 use crate::model::joins::Woven;
 use crate::model::naming::Unique;
@@ -24,6 +24,8 @@ pub struct Bodies<'b, 'a> {
     pub network: Network,
     /// Whether joins were seen in time.
     pub joins: bool,
+    /// Whether some event of the entry at hand carries its processor time.
+    pub measured: bool,
 }
 
 /// What of an entry the bodies' builder found beside the body.
@@ -100,11 +102,10 @@ impl Bodies<'_, '_> {
         let mut source = DemandSource::None;
         let mut calls: Vec<((EntryId, CallKind), RequestTotal)> = Vec::new();
         let mut sources = Vec::new();
-        let measured = is_measured(total);
         // Of delays: the variance of pauses, and all else.
         let (mut paused, mut others) = (None, 0.0);
         for part in parts {
-            let (demand, from) = self.demands.of(self.identifier, part, times, measured);
+            let (demand, from) = self.demands.of(self.identifier, part, times, self.measured);
             // Where calls in sequence overlap a little, that is time which the invocation does not work.
             let delay = part.delay.as_f64() / times.max(1) as f64;
             let overlap = if from == DemandSource::Exclusive { (-delay).clamp(0.0, demand) } else { 0.0 };

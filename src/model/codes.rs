@@ -132,6 +132,8 @@ pub const UNEVEN_COPIES: Code = Code("M074");
 pub const UNSEEN_WAITS: Code = Code("M075");
 /// Consumers take messages in batches, and serve more in larger ones.
 pub const BATCHES: Code = Code("M076");
+/// A caller has a clone of an entry that takes less time for it.
+pub const CLONE: Code = Code("M077");
 /// A path of a parameter cannot be read.
 pub const PATH: Code = Code("M040");
 /// There is no such parameter.

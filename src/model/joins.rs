@@ -33,7 +33,7 @@ impl Time {
 pub struct Woven {
     /// The entry.
     pub entry: EntryId,
-    /// The segments of its strand, with their phases.
+    /// The segments of its strand, with their phases, in the order of their numbers.
     pub segments: Vec<(u8, ActivityId)>,
     /// Its forks.
     pub forks: Vec<WovenFork>,
@@ -66,10 +66,21 @@ pub struct Seen {
     pub is_traced: bool,
 }
 
+/// What came out.
+pub struct Fitted {
+    /// The entries with branches whose calls are not waited for any more.
+    pub sent: BTreeSet<EntryId>,
+    /// The response of each entry without queueing, where it follows from traces alone, seconds.
+    pub responses: Vec<Option<f64>>,
+    /// By how much each still responds sooner than it did, seconds: below 0 where it responds later.
+    pub missing: Vec<f64>,
+}
+
 /// Fits the delays of forks to what was seen of joins, and of responses. `owners` has the entry of each activity, `woven` is in the
-/// order of entries. Gives the entries with branches whose calls are not waited for any more.
-pub fn fit(model: &mut Model, owners: &[EntryId], woven: &[Woven], seen: &[Seen]) -> BTreeSet<EntryId> {
+/// order of entries.
+pub fn fit(model: &mut Model, owners: &[EntryId], woven: &[Woven], seen: &[Seen]) -> Fitted {
     let mut sent = BTreeSet::new();
+    let mut missing = vec![0.0; model.entries.len()];
     let called = called(model, owners);
     let mut times: Vec<Time> = vec![Time::default(); model.entries.len()];
     let mut is_traced = vec![false; model.entries.len()];
@@ -92,11 +103,13 @@ pub fn fit(model: &mut Model, owners: &[EntryId], woven: &[Woven], seen: &[Seen]
             } else if is_traced[at] && (response - time.mean).abs() > response * ROUNDING {
                 let most_taken = if seen[at].is_estimated { 0.0 } else { MOST_TAKEN };
                 time.mean += correct(model, entry, of, response - time.mean, most_taken);
+                missing[at] = response - time.mean;
             }
         }
         times[at] = time;
     }
-    sent
+    let responses = times.iter().zip(is_traced).map(|(time, is_traced)| is_traced.then_some(time.mean)).collect();
+    Fitted { sent, responses, missing }
 }
 
 /// Of each entry, those whose response it waits for.
@@ -170,8 +183,14 @@ fn response(model: &Model, entry: EntryId, woven: Option<&Woven>, times: &[Time]
         (Body::Activities(_), Some(woven)) => {
             let first = woven.segments.iter().filter(|(phase, _)| *phase == 1);
             let segments = first.map(|(_, id)| execution(&model.activities[id.index()].work, times));
+            // Of alternatives, the join has an activity of its own, which takes what is missing.
+            let on_strand = |id: &ActivityId| woven.segments.binary_search_by_key(id, |(_, id)| *id).is_ok();
+            let joined = |fork: &WovenFork| match Some(fork.after).filter(|id| !on_strand(id)) {
+                Some(join) => execution(&model.activities[join.index()].work, times),
+                None => Time::default(),
+            };
             let forks = woven.forks.iter().filter(|fork| fork.phase == 1);
-            let forks = forks.map(|fork| together(model, &fork.branches, times).times(fork.visits));
+            let forks = forks.map(|fork| together(model, &fork.branches, times).plus(joined(fork)).times(fork.visits));
             segments.chain(forks).fold(Time::default(), Time::plus)
         }
     };

@@ -11,6 +11,7 @@ mod certainty;
 mod chance;
 mod chosen;
 mod clocks;
+mod clones;
 pub mod codes;
 mod complete;
 pub mod config;

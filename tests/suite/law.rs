@@ -56,7 +56,7 @@ fn broken(sub: &SubModel) -> Vec<(String, f64, f64)> {
         model.entries.iter().zip(&origins.entries).zip(&results.entries).enumerate()
     {
         let response = sub.entry(origin.total).response;
-        if let (Some(traced), Interaction::Rendezvous) = (response.mean(), origin.interaction) {
+        if let (Some(traced), Interaction::Rendezvous) = (origin.observed_response, origin.interaction) {
             // An entry of the model answers all its callers alike; those of the trace were answered within a standard error of that.
             let variance = response.squares as f64 / 1e18 / response.count as f64 - traced * traced;
             let error = (variance.max(0.0) / response.count as f64).sqrt();
@@ -96,6 +96,8 @@ fn callers(model: &Model, origins: &Origins) -> Vec<usize> {
 struct Program {
     /// By entry: its steps, each with the entries called and when they begin after the step's begin, in microseconds.
     steps: Vec<Vec<Vec<(usize, u64)>>>,
+    /// Of how many visits one leaves a step out; 0 where none does.
+    skips: usize,
     random: Random,
 }
 
@@ -113,7 +115,21 @@ impl Program {
                 _ => steps[caller].push(vec![(called, 0)]),
             }
         }
-        Self { steps, random }
+        Self { steps, skips: 0, random }
+    }
+
+    /// The same with steps that some visits leave out, and with entries that several call.
+    fn sharing(seed: u64) -> Self {
+        let mut program = Self { skips: 4, ..Self::new(seed) };
+        for called in 2..program.steps.len() {
+            let caller = program.random.below(called);
+            let own = &mut program.steps[caller];
+            match own.last_mut() {
+                Some(step) if program.random.below(2) == 0 => step.push((called, 100)),
+                _ => own.push(vec![(called, 0)]),
+            }
+        }
+        program
     }
 
     fn some(&mut self, mean: usize) -> u64 {
@@ -150,6 +166,9 @@ impl Program {
         spans.push((own + 1, parent, entry, 2, start, start));
         let mut now = start + self.some(300);
         for step in self.steps[entry].clone() {
+            if self.skips > 0 && self.random.below(self.skips) == 0 {
+                continue;
+            }
             let mut last = now;
             for (called, offset) in step {
                 let begin = now + if offset > 0 { offset / 2 + self.some(offset as usize) / 2 } else { 0 };
@@ -176,6 +195,16 @@ pub fn operations(seed: u64, count: u64) -> Vec<String> {
 fn random_programs_respond_as_they_did() {
     for seed in 0..60 {
         let text = operations(seed, 20 + seed % 40).concat();
+        let broken = broken(&reduced("random.jsonl", text.as_bytes()));
+        assert_eq!(broken, [], "seed {seed}");
+    }
+}
+
+#[test]
+fn random_programs_that_share_entries_respond_as_they_did() {
+    for seed in 0..40 {
+        let mut program = Program::sharing(seed);
+        let text: String = (0..40 + seed).map(|number| program.operation(number)).collect();
         let broken = broken(&reduced("random.jsonl", text.as_bytes()));
         assert_eq!(broken, [], "seed {seed}");
     }
@@ -247,6 +276,56 @@ fn forks_begin_at_their_offsets() {
     let task = &model.tasks[model.task_named("front").expect("it is there").index()];
     let forks = task.precedences.iter().filter(|own| matches!(own.fork, Some(Fork::And(_)))).count();
     assert_eq!((forks, task.activities.len()), (1, 4), "two segments and two branches");
+}
+
+/// Services whose operations call a shared one, which is a scenario by itself, too. It takes another time for each of them, and calls a store.
+fn shared_by_scenarios() -> String {
+    let mut text = String::new();
+    for number in 0..120_u64 {
+        let start = 200_000 * number;
+        let (caller, whole, took) = match number % 3 {
+            0 => ("slow", 124_000, 120_000),
+            1 => ("fast", 13_000 + number % 7, 10_000),
+            _ => ("", 0, 48_000 + number % 5),
+        };
+        let begin = if caller.is_empty() { start } else { start + 1_000 };
+        let root = if caller.is_empty() { 0 } else { 1 };
+        let rows = [
+            (1, 0, caller, 2, start, start + whole),
+            (2, root, "shared", 2, begin, begin + took),
+            (3, 2, "store", 2, begin + 2_000, begin + 3_000),
+        ];
+        spans(&mut text, number, &rows[usize::from(caller.is_empty())..]);
+    }
+    text
+}
+
+#[test]
+fn an_entry_takes_its_time_for_each_caller() {
+    let sub = reduced("shared.jsonl", shared_by_scenarios().as_bytes());
+    assert_eq!(broken(&sub), []);
+    let (model, findings, origins) = complete(&sub, &Configuration::default()).expect("there is something to model");
+    let told: Vec<&str> = findings.iter().filter(|own| own.code.0 == "M077").map(|own| own.message.as_str()).collect();
+    assert_eq!(told.len(), 2, "{told:?}");
+    let own = |entry: &Entry| match &entry.body {
+        Body::Phases(phases) => phases.iter().map(|work| work.demand).sum::<f64>(),
+        Body::Activities(_) => 0.0,
+    };
+    let shared: Vec<(&str, f64, u64)> = model
+        .entries
+        .iter()
+        .zip(&origins.entries)
+        .filter(|(entry, _)| &*model.tasks[entry.task.index()].name == "shared")
+        .map(|(entry, origin)| (&*entry.name, own(entry), origin.invocations))
+        .collect();
+    // 1 ms of each is spent in the store, which is called once by all.
+    let [(_, slow, 40), (_, fast, 40), (_, itself, 40)] = shared[..] else { panic!("{shared:?}") };
+    let found = [slow, fast, itself].map(|seconds| (seconds * 1e4).round() / 10.0);
+    assert_eq!(found, [119.0, 9.0, 47.0], "{shared:?}");
+    let store = model.task_named("store").expect("it is there");
+    let called = |to: &EntryId| model.entries[to.index()].task == store;
+    let of = |entry: &Entry| matches!(&entry.body, Body::Phases(phases) if phases[0].calls.iter().any(|call| called(&call.to) && call.mean == 1.0));
+    assert_eq!(model.entries.iter().filter(|entry| of(entry)).count(), 3);
 }
 
 #[test]

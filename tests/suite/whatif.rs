@@ -552,7 +552,8 @@ fn where_the_model_is_unlike_the_traces_questions_tell_it() {
     }
 }
 
-/// Two scenarios share an entry that takes 2 ms for one and 30 ms for the other: a model has one demand for both, and says so.
+/// Two scenarios share an entry that takes 2 ms for one and 30 ms for the other: one of them has a clone of it. Where a setting gives one demand for both, a warning says
+/// so.
 #[test]
 fn an_entry_that_takes_another_time_for_others_is_named() {
     let text: String = (0..300).fold(String::new(), |text, number: u64| {
@@ -566,11 +567,16 @@ fn an_entry_that_takes_another_time_for_others_is_named() {
     });
     let folder = Folder::new();
     let file = folder.file("t.jsonl", &text);
-    let told = run(&["solve", &file]).2;
+    let (_, answer, told) = run(&["solve", &file]);
+    assert!(told.contains("note[M077]: `look up` takes 2 ms for `brief` and 30 ms for others"), "{told}");
+    assert!(!told.contains("M030") && answer.contains("look up for brief"), "{told}{answer}");
+    let config = folder.file("t.toml", "[demand.entry]\n\"look up\" = \"16 ms\"\n");
+    let told = run(&["solve", &file, "--config", &config]).2;
     let of = |scenario: &str| told.split("warning[").find(|own| own.starts_with("M030") && own.contains(scenario));
     let why = "and 16 ms on the mean of all calls: an entry has one demand, whoever calls it";
     let brief = of("`front brief`").unwrap_or_else(|| panic!("{told}"));
     assert!(brief.contains("`look up` takes 2 ms when `brief` calls it") && brief.contains(why), "{told}");
     let alike = text.replace("\"name\":\"long\"", "\"name\":\"brief\"");
-    assert!(!run(&["solve", &folder.file("u.jsonl", &alike)]).2.contains("whoever calls it"));
+    let told = run(&["solve", &folder.file("u.jsonl", &alike)]).2;
+    assert!(!told.contains("whoever calls it") && !told.contains("M077"), "{told}");
 }
