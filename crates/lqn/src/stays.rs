@@ -74,6 +74,8 @@ pub struct Stays<const KEPT: usize = MOST> {
     some: Vec<Stay>,
     /// The rank from which on none is kept, where fewer were to be kept ([`Stays::keep`]).
     cut: Option<Rank>,
+    /// The rank beyond which none is kept, since as many as are kept at most come before it.
+    full: Option<Rank>,
     /// Whether these are those that are kept, in their order.
     is_sorted: bool,
 }
@@ -87,7 +89,7 @@ impl<const KEPT: usize> Stays<KEPT> {
         let sound = kept.len() <= KEPT
             && (seen == count || seen > count && (kept.len() == KEPT || cut.is_some()))
             && cut.is_none_or(|cut| kept.iter().all(|stay| stay.rank() < cut));
-        sound.then_some(Self { seen, some: kept, cut, is_sorted: false })
+        sound.then_some(Self { seen, some: kept, cut, full: None, is_sorted: false })
     }
 
     /// The begin of the first that was left out by [`Stays::keep`].
@@ -123,7 +125,8 @@ impl<const KEPT: usize> Stays<KEPT> {
     }
 
     fn push(&mut self, stay: Stay) {
-        if self.cut.is_none_or(|cut| stay.rank() < cut) {
+        let rank = stay.rank();
+        if self.cut.is_none_or(|cut| rank < cut) && self.full.is_none_or(|full| rank <= full) {
             self.some.push(stay);
             self.is_sorted = false;
             self.thin();
@@ -158,7 +161,8 @@ impl<const KEPT: usize> Stays<KEPT> {
 
     fn thin(&mut self) {
         if self.some.len() >= 2 * KEPT {
-            self.some.select_nth_unstable_by(KEPT - 1, Stay::order);
+            let (_, last, _) = self.some.select_nth_unstable_by(KEPT - 1, Stay::order);
+            self.full = Some(last.rank());
             self.some.truncate(KEPT);
         }
     }
@@ -168,7 +172,7 @@ impl<const KEPT: usize> Stays<KEPT> {
         let mut kept = self.some.clone();
         if !self.is_sorted {
             if !kept.is_sorted_by(|left, right| left.order(right).is_le()) {
-                kept.sort_unstable_by(Stay::order);
+                kept.sort_by_cached_key(|stay| (stay.rank(), stay.length, stay.part, stay.site));
             }
             kept.truncate(KEPT);
         }
@@ -180,6 +184,7 @@ impl<const KEPT: usize> Stays<KEPT> {
         if !self.is_sorted {
             self.some = self.kept();
             self.is_sorted = true;
+            self.full = self.some.last().filter(|_| self.some.len() == KEPT).map(Stay::rank).or(self.full);
         }
     }
 
