@@ -397,7 +397,8 @@ impl<'a> Assembly<'a> {
         for (&(caller, index), &clone) in &self.entries.cloned.clone() {
             let total = self.parts.sub.entry(index);
             if let Some(original) = self.entries.of(index, None) {
-                self.model.entries[clone.index()].forwarding = self.model.entries[original.index()].forwarding.clone();
+                let forwarding = self.model.entries[original.index()].forwarding.clone();
+                self.model.entries[clone.index()].forwarding = forwarding;
             }
             self.body(clone, total, index, Some(caller));
         }

@@ -54,11 +54,13 @@ pub struct Scale {
     pub calls: f64,
     /// Of its response.
     pub response: f64,
+    /// Of the mean square of its work relative to its square mean: what all invocations differ by is more than what those of a clone do.
+    pub squares: f64,
 }
 
 impl Scale {
     /// An entry without clones.
-    pub const WHOLE: Self = Self { work: 1.0, calls: 1.0, response: 1.0 };
+    pub const WHOLE: Self = Self { work: 1.0, calls: 1.0, response: 1.0, squares: 1.0 };
 
     /// Makes the work of an entry that of the clone: `phases` in their order, or the activities of a graph.
     pub fn apply(self, phases: &mut [Work], activities: &mut [Activity], woven: Option<&mut Woven>) {
@@ -71,6 +73,7 @@ impl Scale {
             // Own work alone differs in the first phase, which is what callers wait for.
             if self.calls != 1.0 || number == 0 {
                 work.demand *= self.work;
+                work.cv2 = work.cv2.map(|cv2| ((1.0 + cv2) * self.squares - 1.0).max(0.0));
             }
             work.think_time *= self.calls;
             work.calls.iter_mut().for_each(|call| call.mean *= self.calls);
@@ -118,13 +121,16 @@ impl Clones {
             return Scale::WHOLE;
         };
         let response = if mean > 0.0 { time / mean } else { 1.0 };
-        let others = self.callers(entry).map(Some).chain([None]);
-        let times = others.filter_map(|other| self.seen(parts, entry, other)).filter(|(calls, _)| *calls > 0);
-        let is_enough = times.map(|(_, time)| own_work + time - mean).all(|work| work > own_work * LEAST_WORK);
-        if is_enough && own_work > 0.0 {
-            return Scale { work: (own_work + time - mean) / own_work, calls: 1.0, response };
-        }
-        Scale { work: response, calls: response, response }
+        let each = self.callers(entry).map(Some).chain([None]);
+        let each: Vec<(u64, f64)> =
+            each.filter_map(|other| self.seen(parts, entry, other)).filter(|(calls, _)| *calls > 0).collect();
+        let by_work = |time: f64| (own_work + time - mean) / own_work;
+        let is_enough = own_work > 0.0 && each.iter().all(|(_, time)| by_work(*time) > LEAST_WORK);
+        let part = |time: f64| if is_enough { by_work(time) } else { time / mean.max(f64::MIN_POSITIVE) };
+        let all = each.iter().map(|(calls, _)| *calls).sum::<u64>() as f64;
+        // All are taken to vary alike (law of total variance).
+        let squares = 1.0 / each.iter().map(|(calls, time)| *calls as f64 / all * part(*time).powi(2)).sum::<f64>();
+        Scale { work: part(time), calls: if is_enough { 1.0 } else { response }, response, squares: squares.min(1.0) }
     }
 
     /// Clones what a caller's response, which is off by so much, is off by. Tells whether there is anything.

@@ -98,8 +98,8 @@ pub fn customers(scenarios: &[(&ScenarioTotal, Option<f64>)], known: &Found) -> 
     };
     let rates: Vec<Option<f64>> = scenarios.iter().enumerate().map(rate_of).collect();
     let numbered = scenarios.iter().zip(&rates).enumerate();
-    let (all, told): (Vec<(usize, &ScenarioTotal)>, Vec<(&ScenarioTotal, f64)>) =
-        numbered.filter_map(|(number, ((total, _), rate))| Some(((number, *total), (*total, (*rate)?)))).unzip();
+    let told = numbered.filter_map(|(number, ((total, _), rate))| Some(((number, *total), (*total, (*rate)?))));
+    let (all, told): (Vec<_>, Vec<_>) = told.unzip();
     let each: Vec<Option<Population>> = all.iter().map(|own| known.population(&[*own])).collect();
     let gains: f64 = each.iter().flatten().map(|own| own.gain).sum();
     let common = (told.len() > 1).then(|| known.population(&all)).flatten();

@@ -289,7 +289,7 @@ fn shared_by_scenarios() -> String {
             _ => ("", 0, 48_000 + number % 5),
         };
         let begin = if caller.is_empty() { start } else { start + 1_000 };
-        let root = if caller.is_empty() { 0 } else { 1 };
+        let root = u64::from(!caller.is_empty());
         let rows = [
             (1, 0, caller, 2, start, start + whole),
             (2, root, "shared", 2, begin, begin + took),
