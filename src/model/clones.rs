@@ -32,7 +32,7 @@ const QUEUED: f64 = 0.1;
 
 /// A clone.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Clone {
+struct Cloned {
     /// Calls of that caller.
     calls: u64,
     /// How long each takes, seconds.
@@ -42,7 +42,7 @@ struct Clone {
 /// The clones of a model: by what is called, and by its caller. The caller of a scenario is the first of its customer's entries.
 #[derive(Debug, Default)]
 pub struct Clones {
-    of: BTreeMap<EntryIndex, BTreeMap<EntryIndex, Clone>>,
+    of: BTreeMap<EntryIndex, BTreeMap<EntryIndex, Cloned>>,
 }
 
 /// How an entry's first phase differs from that of all its invocations, as factors.
@@ -179,7 +179,7 @@ impl Clones {
         if calls == 0 || cloned + calls >= total.invocations || within || self.has(caller, to) {
             return false;
         }
-        self.of.entry(to).or_default().insert(caller, Clone { calls, time });
+        self.of.entry(to).or_default().insert(caller, Cloned { calls, time });
         true
     }
 
@@ -192,7 +192,7 @@ impl Clones {
     ) -> Vec<Diagnostic> {
         let note = |message| Diagnostic::new(Severity::Note, codes::CLONE, Place::Nowhere, message);
         let all = self.of.iter().flat_map(|(entry, clones)| clones.iter().map(|(caller, own)| (*entry, *caller, own)));
-        let told = |(entry, caller, own): (EntryIndex, EntryIndex, &Clone)| {
+        let told = |(entry, caller, own): (EntryIndex, EntryIndex, &Cloned)| {
             let (_, others) = self.seen(parts, entry, None)?;
             let (original, clone, by) = (name(entry, None)?, name(entry, Some(caller))?, caller_name(caller));
             let (here, others) = (milliseconds(own.time), milliseconds(others));
