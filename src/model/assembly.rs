@@ -216,8 +216,8 @@ impl<'a> Assembly<'a> {
             if let Some((calls, time)) = self.clones.seen(self.parts, index, caller) {
                 let origin = &mut self.origins.entries[id.index()];
                 (origin.invocations, origin.observed_response) = (calls, (calls > 0).then_some(time));
-                // The quantiles and the batches are those of all invocations.
-                (origin.observed_quantiles, origin.batches) = (Quantiles::default(), None);
+                // Quantiles are known of all invocations together.
+                origin.observed_quantiles = Quantiles::default();
             }
         }
     }
