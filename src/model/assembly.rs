@@ -94,17 +94,17 @@ pub(super) struct Assembled {
 }
 
 impl<'a> Assembly<'a> {
-    /// Makes the model under these loads, by scenario.
+    /// Makes the model under these loads, by scenario. Clones are those that were found before under other loads; what is found beside is added.
     pub(super) fn build(
         parts: &'a Parts<'a>,
         configuration: &'a Configuration,
         traced: &'a Traced,
         demands: &'a DemandValues,
         loads: &Loads,
+        clones: &mut Clones,
     ) -> Assembled {
-        let mut clones = Clones::default();
         for _ in 0..clones::ROUNDS {
-            let (built, off) = Assembly::build_with(parts, configuration, traced, demands, loads, &clones);
+            let (built, off) = Assembly::build_with(parts, configuration, traced, demands, loads, clones);
             let mut found = false;
             for (caller, missing) in off.entries {
                 found |= clones.add_for_entry(parts, traced, caller, missing);
@@ -116,7 +116,7 @@ impl<'a> Assembly<'a> {
                 return built;
             }
         }
-        Assembly::build_with(parts, configuration, traced, demands, loads, &clones).0
+        Assembly::build_with(parts, configuration, traced, demands, loads, clones).0
     }
 
     /// The same with these clones of entries. Gives with it what responds otherwise than it did.
@@ -409,7 +409,7 @@ impl<'a> Assembly<'a> {
         let task = self.model.entries[entry.index()].task;
         let identifier = Arc::clone(&self.origins.tasks[task.index()].identifier);
         // What is set for an entry holds for its clones.
-        let named = if caller.is_some() { self.entries.of(index, None).unwrap_or(entry) } else { entry };
+        let named = self.entries.of(index, None).unwrap_or(entry);
         let given = self.demands.of_entry(&self.model.entries[named.index()].name, total);
         self.demands.muted = given.is_some();
         let entries = self.entries.as_called_by(index);

@@ -23,7 +23,7 @@ pub const ROUNDS: usize = 8;
 const OFF: f64 = 0.004;
 /// A call makes that worth a clone where it has this part in it.
 const PART: f64 = 0.1;
-/// How many are told of.
+/// The most clones that notes name.
 const SHOWN: usize = 5;
 /// What is left of own work at least, where that alone makes the difference.
 const LEAST_WORK: f64 = 0.05;

@@ -6,6 +6,7 @@ use crate::lqn::submodel::{Interaction, SubModel};
 use crate::lqn::{Body, EntryId, Model, Multiplicity, Task};
 use crate::model::assembly::{Assembled, Assembly, Loads};
 use crate::model::certainty::Certainty;
+use crate::model::clones::Clones;
 use crate::model::config::{Configuration, DemandValues};
 use crate::model::demand::DemandSource;
 use crate::model::load::Recording;
@@ -84,8 +85,9 @@ pub fn complete_as_traced(
     for (customer, finding) in parts.customers.iter_mut().zip(&chosen) {
         load::leave_open(&mut customer.scenario_total, finding.is_some());
     }
-    let loads = choose_loads(&parts, configuration, (traced, &known), &demands, &mut findings);
-    let mut built = Assembly::build(&parts, configuration, traced, &demands, &loads);
+    let mut clones = Clones::default();
+    let loads = choose_loads(&parts, configuration, (traced, &known), &demands, &mut clones, &mut findings);
+    let mut built = Assembly::build(&parts, configuration, traced, &demands, &loads, &mut clones);
     let busiest = traced.hosts().map(|(_, host)| host.utilization).fold(stability::busiest(&built.model), f64::max);
     let doubt = fragments::doubt(lost_spans, busiest);
     let totals = parts.customers.iter().map(|own| &own.scenario_total);
@@ -319,6 +321,7 @@ fn choose_loads(
     configuration: &Configuration,
     (traced, known): (&Traced, &population::Found),
     demands: &DemandValues,
+    clones: &mut Clones,
     findings: &mut Vec<Diagnostic>,
 ) -> Loads {
     let recording = Recording::of(parts.sub.scenarios.values());
@@ -326,7 +329,7 @@ fn choose_loads(
     let observing = evidence.iter().any(|own| own.rate_alone().is_some());
     let trial = observing.then(|| {
         let alone = vec![(Load::ALONE, LoadReason::Assumed); parts.customers.len()];
-        Assembly::build(parts, configuration, traced, demands, &alone).model
+        Assembly::build(parts, configuration, traced, demands, &alone, clones).model
     });
     let overload = |rates: Vec<Option<f64>>| {
         // Customers come first in the model.

@@ -307,7 +307,7 @@ fn shared(origin: &ScenarioOrigin, gap: f64) -> Option<String> {
     let Context { caller, callee, here, in_all, error } = origin.context.as_ref()?;
     (error * gap > 0.0 && error.abs() > gap.abs() / 2.0).then(|| {
         format!(
-            "`{callee}` takes {} when `{caller}` calls it, and {} on the mean of all calls: an entry has one demand, whoever calls it",
+            "`{callee}` takes {} when `{caller}` calls it, and {} on the mean of all calls: an entry has one demand for all callers",
             time(*here),
             time(*in_all)
         )

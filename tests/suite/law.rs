@@ -80,6 +80,14 @@ fn called(model: &Model, origins: &Origins, entry: EntryId) -> Vec<EntryId> {
     phases.into_iter().chain(activities).flat_map(|work| work.calls.iter().map(|call| call.to)).collect()
 }
 
+/// The demand of an entry whose work is a sequence, seconds.
+fn demand(entry: &Entry) -> f64 {
+    match &entry.body {
+        Body::Phases(phases) => phases.iter().map(|work| work.demand).sum(),
+        Body::Activities(_) => 0.0,
+    }
+}
+
 /// How many entries call each.
 fn callers(model: &Model, origins: &Origins) -> Vec<usize> {
     let mut callers = vec![0; model.entries.len()];
@@ -307,16 +315,12 @@ fn an_entry_takes_its_time_for_each_caller() {
     let (model, findings, origins) = complete(&sub, &Configuration::default()).expect("there is something to model");
     let told: Vec<&str> = findings.iter().filter(|own| own.code.0 == "M077").map(|own| own.message.as_str()).collect();
     assert_eq!(told.len(), 2, "{told:?}");
-    let own = |entry: &Entry| match &entry.body {
-        Body::Phases(phases) => phases.iter().map(|work| work.demand).sum::<f64>(),
-        Body::Activities(_) => 0.0,
-    };
     let shared: Vec<(&str, f64, u64)> = model
         .entries
         .iter()
         .zip(&origins.entries)
         .filter(|(entry, _)| &*model.tasks[entry.task.index()].name == "shared")
-        .map(|(entry, origin)| (&*entry.name, own(entry), origin.invocations))
+        .map(|(entry, origin)| (&*entry.name, demand(entry), origin.invocations))
         .collect();
     // 1 ms of each is spent in the store, which is called once by all.
     let [(_, slow, 40), (_, fast, 40), (_, itself, 40)] = shared[..] else { panic!("{shared:?}") };
@@ -358,11 +362,7 @@ fn a_span_within_another_of_its_service_is_no_more_work() {
         }
     }
     let (model, _) = without_queues(&reduced("local.jsonl", text.as_bytes()));
-    let of = |entry: &Entry| match &entry.body {
-        Body::Phases(phases) => phases.iter().map(|work| work.demand).sum::<f64>(),
-        Body::Activities(_) => 0.0,
-    };
-    let demand: f64 = model.entries.iter().map(of).sum();
+    let demand: f64 = model.entries.iter().map(demand).sum();
     assert!((demand - 0.00226).abs() < 1e-9, "{demand}");
 }
 

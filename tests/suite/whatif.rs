@@ -569,14 +569,14 @@ fn an_entry_that_takes_another_time_for_others_is_named() {
     let file = folder.file("t.jsonl", &text);
     let (_, answer, told) = run(&["solve", &file]);
     assert!(told.contains("note[M077]: `look up` takes 2 ms for `brief` and 30 ms for others"), "{told}");
-    assert!(!told.contains("whoever calls it") && answer.contains("look up for brief"), "{told}{answer}");
+    assert!(!told.contains("one demand for all callers") && answer.contains("look up for brief"), "{told}{answer}");
     let config = folder.file("t.toml", "[demand.entry]\n\"look up\" = \"16 ms\"\n");
     let told = run(&["solve", &file, "--config", &config]).2;
     let of = |scenario: &str| told.split("warning[").find(|own| own.starts_with("M030") && own.contains(scenario));
-    let why = "and 16 ms on the mean of all calls: an entry has one demand, whoever calls it";
+    let why = "and 16 ms on the mean of all calls: an entry has one demand for all callers";
     let brief = of("`front brief`").unwrap_or_else(|| panic!("{told}"));
     assert!(brief.contains("`look up` takes 2 ms when `brief` calls it") && brief.contains(why), "{told}");
     let alike = text.replace("\"name\":\"long\"", "\"name\":\"brief\"");
     let told = run(&["solve", &folder.file("u.jsonl", &alike)]).2;
-    assert!(!told.contains("whoever calls it") && !told.contains("M077"), "{told}");
+    assert!(!told.contains("one demand for all callers") && !told.contains("M077"), "{told}");
 }

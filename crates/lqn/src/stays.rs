@@ -44,12 +44,13 @@ impl Stay {
         Rank::of(self.start)
     }
 
+    /// By this stays are in order.
+    fn key(&self) -> (Rank, u64, u32, u32) {
+        (self.rank(), self.length, self.part, self.site)
+    }
+
     fn order(&self, other: &Self) -> Ordering {
-        self.rank().cmp(&other.rank()).then((self.length, self.part, self.site).cmp(&(
-            other.length,
-            other.part,
-            other.site,
-        )))
+        self.key().cmp(&other.key())
     }
 }
 
@@ -172,7 +173,7 @@ impl<const KEPT: usize> Stays<KEPT> {
         let mut kept = self.some.clone();
         if !self.is_sorted {
             if !kept.is_sorted_by(|left, right| left.order(right).is_le()) {
-                kept.sort_by_cached_key(|stay| (stay.rank(), stay.length, stay.part, stay.site));
+                kept.sort_by_cached_key(Stay::key);
             }
             kept.truncate(KEPT);
         }

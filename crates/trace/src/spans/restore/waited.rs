@@ -16,7 +16,7 @@ use dyelog_diagnostic::names::Name;
 const ENOUGH: u64 = 50;
 /// Spans that wait lie around what they wait for: at least so many of those that have lost their parents, (95, 100).
 const AROUND: (u64, u64) = (95, 100);
-/// The most pairs of operations that are kept. With more of them no caller is told.
+/// Pairs of operations that are kept at most. Beyond that, no caller is named.
 const MOST_KINDS: usize = 1 << 16;
 /// The least slope of a regression that tells a caller, by so many standard errors. Visits that meet the same queues are a little longer together.
 const SLOPE: f64 = 0.5;
