@@ -304,6 +304,9 @@ impl<'a> Assembly<'a> {
         {
             self.origins.open_servers.insert(own_name.to_string(), OpenServers { servers, least });
         }
+        if let (None, Multiplicity::Infinite, Some(least)) = (given, multiplicity, self.traced.delay_servers(name)) {
+            self.origins.delays.insert(own_name.to_string(), least);
+        }
         self.model.processors.push(Processor {
             name: own_name,
             scheduling: if infinite { Scheduling::Delay } else { scheduling },

@@ -33,6 +33,10 @@ const STEPS: f64 = 40.0;
 const LESS: f64 = 0.8;
 /// So many lie in the first stretch. Of a sum of k parts about k/20 do.
 const MANY: f64 = 8.0;
+/// Where clients give up after a time, this part of those that take longer or more
+const MOST: f64 = 0.5;
+/// take no longer than so many times as long (ours).
+const HARDLY_LONGER: f64 = 1.15;
 /// No other stretch has more than so many times as many.
 const FEWER: f64 = 2.0;
 
@@ -40,12 +44,23 @@ const FEWER: f64 = 2.0;
 pub fn findings(sub: &SubModel, customers: &[Customer]) -> Vec<Option<Diagnostic>> {
     // Stretches before and after a jump hold as many steps of the clock as each other where they are long.
     let is_fine = |customer: &Customer, at: f64| at >= STEPS * clocks::step(&customer.scenario_total).unwrap_or(0.0);
-    let of = |customer: &Customer| jump::of(&customer.scenario_total.responses).filter(|at| is_fine(customer, *at));
+    let of = |customer: &Customer| {
+        let total = &customer.scenario_total;
+        jump::of(&total.responses)
+            .filter(|at| is_fine(customer, *at) && !is_timeout(&total.responses, total.failures, *at))
+    };
     let jumps = jump::made_by_sampler(&customers.iter().map(of).collect::<Vec<_>>(), near_round);
     let of = |(customer, jump): (&Customer, Option<f64>)| {
         customer.members.is_empty().then(|| finding(sub, customer, jump)).flatten()
     };
     customers.iter().zip(jumps).map(of).collect()
+}
+
+/// Whether a time is one at which clients give up: most operations that take longer take hardly longer, and fail.
+fn is_timeout(times: &Sketch, failures: u64, at: f64) -> bool {
+    let longer = times.buckets().map(|(_, count)| count).sum::<u64>() as f64 - times.below(at);
+    let hardly = times.below(at * HARDLY_LONGER) - times.below(at);
+    hardly >= MOST * longer && failures as f64 >= MOST * longer
 }
 
 /// The round number that is nearest to a time.
@@ -133,8 +148,19 @@ fn edge(times: &Sketch, failures: u64) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::{cut, edge};
+    use super::{cut, edge, is_timeout};
     use crate::lqn::sketch::Sketch;
+
+    /// Exponential times that clients wait for no longer than 60 ms, and a little that they do after that.
+    #[test]
+    fn times_at_which_clients_give_up_are_no_policy() {
+        let time = |number: u32| -0.03 * ((f64::from(number) + 0.5) / 4000.0).ln();
+        let capped = of((0..4000).map(|number| time(number).min(0.06) + 0.001 + 0.00001 * f64::from(number % 300)));
+        let failures = (0..4000).filter(|number| time(*number) > 0.06).count() as u64;
+        assert!(is_timeout(&capped, failures, 0.06));
+        assert!(!is_timeout(&capped, failures / 4, 0.06));
+        assert!(!is_timeout(&of((0..4000).map(time)), failures, 0.06));
+    }
 
     fn of(times: impl Iterator<Item = f64>) -> Sketch {
         let mut sketch = Sketch::default();

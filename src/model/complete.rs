@@ -32,7 +32,7 @@ pub fn complete(
 
 /// What traces tell of the hosts of a system that is configured so.
 pub fn traced(sub: &SubModel, configuration: &Configuration) -> Traced {
-    let configuration = &deployment::placed(sub, configuration).0;
+    let configuration = &deployment::placed(sub, configuration).configuration;
     let decided = weave::decided(sub);
     let mut parts = Parts::of_decided(&decided);
     let lost = parts.leave_out_fragments();
@@ -67,8 +67,8 @@ pub fn complete_as_traced(
         .into());
     }
     let given = configuration;
-    let (placed, found) = deployment::placed(sub, given);
-    let configuration = &placed;
+    let deployment::Placed { configuration, findings: found, uneven } = deployment::placed(sub, given);
+    let configuration = &configuration;
     let mut findings = crate::model::unused::check_placed(sub, given, configuration);
     parts.configure(configuration, &mut findings);
     let lost_spans = fragments::lost_part(&lost, &parts);
@@ -88,6 +88,7 @@ pub fn complete_as_traced(
     let mut clones = Clones::default();
     let loads = choose_loads(&parts, configuration, (traced, &known), &demands, &mut clones, &mut findings);
     let mut built = Assembly::build(&parts, configuration, traced, &demands, &loads, &mut clones);
+    built.origins.uneven = uneven;
     let busiest = traced.hosts().map(|(_, host)| host.utilization).fold(stability::busiest(&built.model), f64::max);
     let doubt = fragments::doubt(lost_spans, busiest);
     let totals = parts.customers.iter().map(|own| &own.scenario_total);

@@ -42,14 +42,25 @@ struct Instances<'s> {
     machines: BTreeSet<&'s str>,
     /// Whether several of those that were there together were on one machine.
     share_machines: bool,
-    /// By machine, how many invocations were there; nothing where some instances name none, or came and went.
+    /// By machine, else by instance where none names one, how many invocations were there; nothing where some name none, or came and went.
     spread: BTreeMap<&'s str, u64>,
     /// Of an instance, in thousandths; 0 where not told.
     cores: u32,
 }
 
-/// The configuration with what traces tell of instances and machines, and notes that say so.
-pub fn placed(sub: &SubModel, configuration: &Configuration) -> (Configuration, Vec<Diagnostic>) {
+/// What traces tell of instances and machines.
+#[derive(Debug)]
+pub struct Placed {
+    /// The configuration with it.
+    pub configuration: Configuration,
+    /// Notes that say so.
+    pub findings: Vec<Diagnostic>,
+    /// By processor, how many times as busy as the mean of its copies the busiest one is, where that is much.
+    pub uneven: BTreeMap<String, f64>,
+}
+
+/// Places tasks on processors where the configuration does not.
+pub fn placed(sub: &SubModel, configuration: &Configuration) -> Placed {
     let mut placing = Placing { placed: configuration.clone(), ..Placing::default() };
     let tasks = instances(sub);
     // A user who says where one task runs, or what its own processor is like, keeps it there.
@@ -109,7 +120,10 @@ pub fn placed(sub: &SubModel, configuration: &Configuration) -> (Configuration, 
                 loads.entry(machine).or_default().add(*invocations, each, paces.get(machine));
             }
         }
-        placing.uneven.extend(uneven(&processor, &loads));
+        if let Some((line, factor)) = uneven(&processor, &loads) {
+            placing.uneven.push(line);
+            placing.factors.insert(processor, factor);
+        }
     }
     for (processor, (cores, metric)) in &configuration.cores {
         placing.bound(processor, *cores, metric, configuration);
@@ -123,6 +137,7 @@ struct Placing {
     replicas: Vec<String>,
     dispatched: Vec<String>,
     uneven: Vec<String>,
+    factors: BTreeMap<String, f64>,
     sharing: Vec<String>,
     cores: Vec<String>,
     counted: Vec<String>,
@@ -212,7 +227,7 @@ impl Placing {
         self.counted.push(format!("`{name}`: {short} cores by {metric}{less}"));
     }
 
-    fn finish(self) -> (Configuration, Vec<Diagnostic>) {
+    fn finish(self) -> Placed {
         let mut notes = Vec::new();
         let mut say = |message: &str, list: &[String], hint: &str| {
             if list.is_empty() {
@@ -260,16 +275,16 @@ impl Placing {
             "set `replicas` under `[task.NAME]` and `[processor.NAME]`",
         );
         if !self.uneven.is_empty() {
-            let message = "machines that the model takes as copies of one do not have as much work as each other";
+            let message = "copies that the model takes as alike do not have as much work as each other";
             let mut warning = Diagnostic::warning(codes::UNEVEN_COPIES, Place::Nowhere, message);
             for line in self.uneven.iter().take(SHOWN) {
                 warning = warning.with_note(line.clone());
             }
             notes.push(warning.with_hint(
-                "read utilisation and headroom of the busiest machine from these factors; `processor` under `[task.NAME]` separates services",
+                "read utilisation and headroom of the busiest copy from these factors; `processor` under `[task.NAME]` separates services",
             ));
         }
-        (self.placed, notes)
+        Placed { configuration: self.placed, findings: notes, uneven: self.factors }
     }
 }
 
@@ -297,26 +312,32 @@ impl MachineLoad {
     }
 }
 
-/// Says how much busier than on average the busiest of the machines of a processor is, where that is much.
-fn uneven(processor: &str, loads: &BTreeMap<&str, MachineLoad>) -> Option<String> {
+/// Says how much busier than on average the busiest of the copies of a processor is, where that is much, and how many times as busy.
+fn uneven(processor: &str, loads: &BTreeMap<&str, MachineLoad>) -> Option<(String, f64)> {
     let mean = |of: fn(&MachineLoad) -> f64| loads.values().map(of).sum::<f64>() / loads.len().max(1) as f64;
-    let (all, machines) = (mean(|own| own.busy), loads.len());
+    let (all, copies) = (mean(|own| own.busy), loads.len());
     let (machine, most) = loads.iter().max_by(|left, right| left.1.busy.total_cmp(&right.1.busy))?;
     let (factor, share, pace) = (most.busy / all, most.work / mean(|own| own.work), most.busy / most.work);
     let is_clear = (factor - 1.0) * most.busy > CLEAR * factor * most.variance.sqrt();
     (all > 0.0 && factor > UNEVEN && is_clear).then(|| {
         let why = if (pace - 1.0).abs() < UNEVEN - 1.0 {
-            format!("has {share:.2} times the mean work of its {machines} machines")
+            format!("has {share:.2} times the mean work of its {copies} copies")
         } else {
             format!(
-                "has {share:.2} times the mean work of its {machines} machines, and takes {pace:.2} times as long as they do for the same"
+                "has {share:.2} times the mean work of its {copies} copies, and takes {pace:.2} times as long as they do for the same"
             )
         };
-        format!(
+        let line = format!(
             "`{processor}`: `{machine}` {why}: it is {factor:.2} times as busy as the model has it, and saturates at {:.2} of the load",
             1.0 / factor
-        )
+        );
+        (line, factor)
     })
+}
+
+/// What an instance is at: its machine, else itself.
+pub(super) fn site(replica: &Replica) -> Name {
+    if replica.machine.is_some() { replica.machine } else { replica.instance }
 }
 
 /// By task.
@@ -336,11 +357,11 @@ fn instances(sub: &SubModel) -> BTreeMap<&str, Instances<'_>> {
         let are_requests = own.len() > 1 && invocations < FEWEST_EACH * own.len() as u64;
         let together = if are_requests { 1 } else { together(&own) };
         let mut spread: BTreeMap<&str, u64> = BTreeMap::new();
-        for (replica, seen) in own.iter().filter(|(replica, _)| replica.machine.is_some()) {
-            *spread.entry(sub.names.text(replica.machine)).or_default() += seen.invocations;
+        for (replica, seen) in &own {
+            *spread.entry(sub.names.text(site(replica))).or_default() += seen.invocations;
         }
-        let are_placed = own.iter().all(|(replica, _)| replica.machine.is_some());
-        if are_requests || !are_placed || own.len() > together as usize {
+        let are_alike = own.windows(2).all(|two| two[0].0.machine.is_some() == two[1].0.machine.is_some());
+        if are_requests || !are_alike || own.len() > together as usize {
             spread.clear();
         }
         let share_machines = !spread.is_empty() && spread.len() < together as usize;

@@ -25,6 +25,10 @@ pub struct Origins {
     pub divided: bool,
     /// Processors whose servers were found, without a greatest number that fits, by name in the model.
     pub open_servers: BTreeMap<String, OpenServers>,
+    /// Processors that were taken for delays, by name in the model: the fewest servers of a copy that fit as well.
+    pub delays: BTreeMap<String, u32>,
+    /// Processors whose copies are not as busy as each other: how many times as busy as their mean the busiest one is.
+    pub uneven: BTreeMap<String, f64>,
 }
 
 /// Servers of each copy of a processor, of which no number that was tried is too large.

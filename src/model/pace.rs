@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use crate::lqn::deployment::{Replica, site_of};
 use crate::lqn::stays::{Rank, Stay};
 use crate::lqn::submodel::{EntryTotal, SubModel};
-use crate::model::deployment::entries_of;
+use crate::model::deployment::{entries_of, site};
 
 /// Fewer stays on a machine tell nothing (ours).
 const ENOUGH: u64 = 50;
@@ -71,13 +71,13 @@ impl Levels {
     }
 }
 
-/// By machine of the instances of a task; those with too few stays are left out.
+/// By machine of the instances of a task, else by instance; those with too few stays are left out.
 pub(super) fn of<'s>(sub: &'s SubModel, task: &str) -> BTreeMap<&'s str, Pace> {
     let replicas = sub.deployment.replicas().map(|(replica, _)| replica);
-    let named = replicas.filter(|own| own.machine.is_some() && sub.names.text(own.task) == task);
+    let named = replicas.filter(|own| sub.names.text(own.task) == task);
     let machine = |own: &Replica| {
         let (instance, machine) = (sub.names.text(own.instance), sub.names.text(own.machine));
-        (site_of(task, instance, machine), machine)
+        (site_of(task, instance, machine), sub.names.text(site(own)))
     };
     let machines: BTreeMap<u32, &str> = named.map(machine).collect();
     let entries: Vec<&EntryTotal> = entries_of(sub, task).collect();

@@ -248,43 +248,47 @@ impl Presence {
 
     /// Looks at a stretch of time without pauses. Of what began before it nothing is known, so that its first part, as long as operations take, does not count.
     fn look(&mut self, stretch: &[Stay], long: u64) {
-        let (Some(first), Some(last)) = (stretch.first(), stretch.last()) else { return };
-        // At one time those that end come first, so that they are not found.
-        let mut ends: Vec<i64> = stretch.iter().map(Stay::end).collect();
+        let Some(first) = stretch.first() else { return };
+        let is_coarse = stretch.iter().all(|stay| clocks::is_whole(stay.start) && clocks::is_whole(stay.end()));
+        // Those that take no time by the clock find others, and no others find them.
+        let lasting = |stays: &[Stay]| stays.iter().filter(|stay| stay.length > 0).count() as u64;
+        let mut ends: Vec<i64> = stretch.iter().filter(|stay| stay.length > 0).map(Stay::end).collect();
         ends.sort_unstable();
         let mut ends = ends.into_iter().peekable();
-        let mut edges: Vec<(i64, bool)> = Vec::with_capacity(2 * stretch.len());
-        for Stay { start, .. } in stretch {
-            while let Some(end) = ends.next_if(|end| end <= start) {
-                edges.push((end, false));
-            }
-            edges.push((*start, true));
-        }
-        edges.extend(ends.map(|end| (end, false)));
-        let is_coarse = edges.iter().all(|(time, _)| clocks::is_whole(*time));
         let from = first.start.saturating_add_unsigned(long);
-        let (mut there, mut left, mut now) = (0_u64, 0_u64, first.start);
-        let mut begun = first.start;
-        for (time, begins) in edges.into_iter().take_while(|(time, _)| *time <= last.start) {
-            let ago = |at: i64| at.max(begun).abs_diff(begun);
-            self.pass(ago(now.max(from).min(time)), ago(time), there);
-            if time != now {
-                (now, left) = (time, 0);
+        let (mut there, mut now, mut begun) = (0_u64, first.start, first.start);
+        for moment in stretch.chunk_by(|left, right| left.start == right.start) {
+            let time = moment[0].start;
+            let mut pass = |presence: &mut Self, to: i64, there: u64| {
+                let ago = |at: i64| at.max(begun).abs_diff(begun);
+                presence.pass(ago(now.max(from).min(to)), ago(to), there);
+                now = to;
+            };
+            while let Some(end) = ends.next_if(|end| *end < time) {
+                pass(self, end, there);
+                there = there.saturating_sub(1);
             }
-            if !begins {
+            pass(self, time, there);
+            // At one time those that end come first, so that they are not found.
+            let mut left = 0;
+            while ends.next_if(|end| *end == time).is_some() {
                 there = there.saturating_sub(1);
                 left += 1;
-                continue;
             }
-            if time > from {
-                // By such a clock half of those that ended at that time were still there.
-                let found = 2 * there + if is_coarse { left } else { 0 };
-                *self.found.entry(found).or_default() += 1.0;
-                self.at(ago(time)).arrivals += 1.0;
-                self.most = self.most.max(there + 1);
+            let beside = lasting(moment);
+            for stay in moment {
+                let own = u64::from(stay.length > 0);
+                if time > from {
+                    // Of those that end or begin at the same time by a clock that counts in steps, half are there at the same time.
+                    let found = 2 * there + if is_coarse { left + beside - own } else { 0 };
+                    *self.found.entry(found).or_default() += 1.0;
+                    self.at(time.abs_diff(begun)).arrivals += 1.0;
+                    self.most = self.most.max(there + 1);
+                }
+                there += if is_coarse { 0 } else { own };
+                begun = time;
             }
-            there += 1;
-            begun = time;
+            there += if is_coarse { beside } else { 0 };
         }
     }
 
@@ -452,6 +456,21 @@ mod tests {
                 add(&mut total, start, wait);
             }
             assert_eq!(customers(&[(&total, Some(50.0))], &Found::default()), [None], "{of}");
+        }
+    }
+
+    /// Requests that take less than a step of the clock that tells their times, most of which have no length by it.
+    #[test]
+    fn short_arrivals_from_outside_by_coarse_clocks_are_no_customers() {
+        let whole = |time: i64| time / 1_000_000 * 1_000_000;
+        for (seed, interval, wait) in [(1, 0.004, 0.0004), (2, 0.004, 0.0004), (3, 0.0005, 0.001), (4, 0.02, 0.0001)] {
+            let (mut draw, mut total, mut start) = (Draw(seed), ScenarioTotal::default(), 0);
+            for _ in 0..8000 {
+                start += draw.time(interval);
+                let end = start + draw.time(wait);
+                add(&mut total, whole(start), whole(end) - whole(start));
+            }
+            assert_eq!(customers(&[(&total, Some(1.0 / interval))], &Found::default()), [None], "{seed}");
         }
     }
 

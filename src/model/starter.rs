@@ -40,7 +40,7 @@ pub fn starter(sub: &SubModel, configuration: &Configuration, model: &Model, ori
         );
     }
     text.push_str("\n# Tasks: where they run, and how many requests they serve at once.\n");
-    let (placed, _) = deployment::placed(sub, configuration);
+    let placed = deployment::placed(sub, configuration).configuration;
     let found = crate::model::traced(sub, configuration);
     let found: BTreeMap<&String, &Host> = found.hosts().collect();
     let mut processors: BTreeMap<&str, &Task> = BTreeMap::new();

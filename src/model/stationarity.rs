@@ -228,17 +228,18 @@ fn add_borders(cells: &[Stretch], shift: u32, borders: &mut Vec<(i64, i64)>) {
     if cells.len() < FEWEST_CELLS {
         return;
     }
-    let by_rate = || {
-        let change = Grid::of(cells, shift).rate()?;
-        let border =
-            (cells[0].first >> shift).saturating_add(i64::try_from(change.at).ok()?).saturating_mul(1 << shift);
-        let at = cells.partition_point(|cell| cell.first < border);
-        (0 < at && at < cells.len()).then_some(at)
-    };
+    let by_rate = || cell_of(cells, shift, &Grid::of(cells, shift).rate()?);
     let Some(at) = response(cells).map(|change| change.at).or_else(by_rate) else { return };
     borders.push((cells[at].first, 1_i64.checked_shl(shift).unwrap_or(i64::MAX)));
     add_borders(&cells[..at], shift, borders);
     add_borders(&cells[at..], shift, borders);
+}
+
+/// The first of the cells after a change of the rate, where there are some before it.
+fn cell_of(cells: &[Stretch], shift: u32, change: &Change) -> Option<usize> {
+    let border = (cells[0].first >> shift).saturating_add(i64::try_from(change.at).ok()?).saturating_mul(1 << shift);
+    let at = cells.partition_point(|cell| cell.first < border);
+    (0 < at && at < cells.len()).then_some(at)
 }
 
 /// Whether there are enough operations of one recording.

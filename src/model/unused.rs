@@ -14,7 +14,7 @@ use crate::names::Name;
 
 /// Warns of settings that have no effect, each with the name that may have been meant.
 pub fn check(sub: &SubModel, configuration: &Configuration) -> Vec<Diagnostic> {
-    check_placed(sub, configuration, &deployment::placed(sub, configuration).0)
+    check_placed(sub, configuration, &deployment::placed(sub, configuration).configuration)
 }
 
 /// The same where it is known where tasks run.

@@ -24,6 +24,14 @@ pub struct Series {
     pub samples: Vec<(f64, f64)>,
 }
 
+impl Series {
+    /// The metric without the resource's name, which headings of tables have in them.
+    fn kind(&self) -> &str {
+        let name = self.resources.first().map_or("", |name| &**name);
+        self.metric.strip_prefix(name).unwrap_or(&self.metric)
+    }
+}
+
 /// How many cores a metric says that there are.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Capacity {
@@ -109,8 +117,9 @@ pub fn measured(
     configuration: &Configuration,
 ) -> Result<(Measured, Vec<Diagnostic>), Diagnostics> {
     let Some(first) = series.first() else { return Ok((Measured::default(), Vec::new())) };
-    let tasks = tasks_of(sub, configuration);
-    let (found, mut findings) = matched(series, &tasks)?;
+    let known = Known::of(sub, configuration);
+    let tasks = &known.tasks;
+    let (found, mut findings) = matched(series, &known)?;
     let Some(window) = recorded(sub) else {
         let message = "the traces have no times that utilisation could be compared with";
         return Err(Diagnostic::error(codes::UTILISATION_TIME, file(first), message).into());
@@ -129,6 +138,13 @@ pub fn measured(
             return Err(apart(own[0], window, shift).into());
         }
         let sum: f64 = means.iter().map(|(_, mean)| mean).sum();
+        let machines = known.machines_of(&processor);
+        let seen: BTreeSet<&str> =
+            means.iter().filter_map(|(own, _)| known.processor(&own.resources, &own.metric)?.1).collect();
+        let is_part = !seen.is_empty() && seen.len() < machines;
+        if is_part {
+            findings.push(some_machines(own[0], &processor, seen.len(), machines));
+        }
         let busy = match own[0].unit {
             Unit::Share => Busy::Share(sum / means.len() as f64),
             Unit::Cores | Unit::Seconds => {
@@ -143,7 +159,8 @@ pub fn measured(
                         continue;
                     }
                 }
-                Busy::Cores(sum)
+                // What the machines do that were not measured is taken to be what the others do.
+                Busy::Cores(if is_part { sum * machines as f64 / seen.len() as f64 } else { sum })
             }
         };
         measured.processors.insert(processor, busy);
@@ -163,18 +180,18 @@ pub fn left_out(measured: &Measured, sub: &SubModel, configuration: &Configurati
                 .with_note("calibration knows how busy whole processors were")
         })
     };
-    tasks_of(sub, configuration).into_iter().filter_map(told).collect()
+    Known::of(sub, configuration).tasks.into_iter().filter_map(told).collect()
 }
 
 /// How many cores the processors of a system have by metrics, those of all copies of a processor together, and which metric says so. Each is a bound: of several
 /// the least holds.
 pub fn cores(told: &[Capacity], sub: &SubModel, configuration: &Configuration) -> Cores {
-    let processors = processors(sub, configuration);
-    let placed = deployment::placed(sub, configuration).0;
+    let known = Known::of(sub, configuration);
+    let placed = deployment::placed(sub, configuration).configuration;
     let copies = |name: &str| placed.processors.get(name).and_then(|own| own.replicas).unwrap_or(1);
     let mut by_metric: BTreeMap<(&String, &str), Vec<&Capacity>> = BTreeMap::new();
     for own in told {
-        if let Some(name) = own.resources.iter().find_map(|resource| processor_of(resource, &processors)) {
+        if let Some((name, _)) = known.processor(&own.resources, &own.metric) {
             by_metric.entry((name, &own.metric)).or_default().push(own);
         }
     }
@@ -200,17 +217,18 @@ pub fn cores(told: &[Capacity], sub: &SubModel, configuration: &Configuration) -
 /// Those of the series that tell how busy processors of a sub-model were while it was recorded, each of them with the names of its processor
 /// and of the task whose process it is of, and no others. What nothing of it has to do with is left out: servers of metrics send all that they have.
 pub fn fitting(series: &[Series], sub: &SubModel) -> Vec<Series> {
-    let tasks = tasks_of(sub, &Configuration::default());
-    let processors: BTreeSet<String> = tasks.keys().cloned().collect();
+    let known = Known::of(sub, &Configuration::default());
+    let tasks = &known.tasks;
     let Some(window) = recorded(sub) else { return Vec::new() };
     let fit = |own: &Series| {
-        let processor = own.resources.iter().find_map(|resource| processor_of(resource, &processors))?;
-        if !is_of(own, processor, &tasks) {
+        let (processor, machine) = known.processor(&own.resources, &own.metric)?;
+        if !is_of(own, processor, tasks) {
             return None;
         }
         mean(own, window, 0.0)?;
         let task = task_of(own, &tasks[processor]).filter(|task| task != processor);
-        let resources = std::iter::once(processor.clone()).chain(task.map(str::to_owned)).collect();
+        let names = [Some(&**processor), machine, task];
+        let resources = names.into_iter().flatten().map(str::to_owned).collect();
         Some(Series { resources, ..own.clone() })
     };
     let mut fitting: Vec<Series> = series.iter().filter_map(fit).collect();
@@ -230,19 +248,79 @@ fn by_task(means: &[(&Series, f64)], tasks: &BTreeSet<&str>) -> Option<BTreeMap<
 /// The task that a metric of a process or container is of.
 fn task_of<'t>(series: &Series, tasks: &BTreeSet<&'t str>) -> Option<&'t str> {
     let is_of = |task: &&&str| series.resources.iter().any(|name| name.eq_ignore_ascii_case(task));
-    is_of_process(series).then(|| tasks.iter().find(is_of).copied()).flatten()
+    is_of_process(&series.metric).then(|| tasks.iter().find(is_of).copied()).flatten()
 }
 
-fn is_of_process(series: &Series) -> bool {
-    let metric = series.metric.replace('.', "_");
+fn is_of_process(metric: &str) -> bool {
+    let metric = metric.replace('.', "_");
     OF_PROCESSES.iter().any(|kind| metric.starts_with(kind))
 }
 
 /// The tasks of each processor, by its name.
 type Tasks<'s> = BTreeMap<String, BTreeSet<&'s str>>;
 
+/// What a resource of metrics may be.
+struct Known<'s> {
+    tasks: Tasks<'s>,
+    processors: BTreeSet<String>,
+    /// The processor that machines are of, by their names in the traces; none of those where tasks of several run.
+    machines: BTreeMap<&'s str, String>,
+}
+
+impl<'s> Known<'s> {
+    fn of(sub: &'s SubModel, configuration: &Configuration) -> Self {
+        let placed = &deployment::placed(sub, configuration).configuration;
+        let tasks = tasks_of(sub, placed);
+        let mut on: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+        for (replica, _) in sub.deployment.replicas().filter(|(replica, _)| replica.machine.is_some()) {
+            let processor = processor_of_task(sub.names.text(replica.task), placed);
+            on.entry(sub.names.text(replica.machine)).or_default().insert(processor);
+        }
+        let only = |(machine, mut on): (&'s str, BTreeSet<String>)| {
+            let only = if on.len() == 1 { on.pop_first() } else { None };
+            Some((machine, only.filter(|only| tasks.contains_key(only))?))
+        };
+        let machines = on.into_iter().filter_map(only).collect();
+        Self { processors: tasks.keys().cloned().collect(), machines, tasks }
+    }
+
+    /// The processor that some values are of, by the names of their resource, and the machine, where that alone tells.
+    fn processor(&self, resources: &[String], metric: &str) -> Option<(&String, Option<&'s str>)> {
+        let same = resources.iter().find_map(|own| self.processors.iter().find(|name| name.eq_ignore_ascii_case(own)));
+        let of_pod = || resources.iter().find_map(|resource| processor_of(resource, &self.processors));
+        // Beside the services that the traces show, others run on a machine, too.
+        let placed = || {
+            let machine = |resource: &String| self.machines.iter().find(|(machine, _)| is_machine(machine, resource));
+            let found = resources.iter().filter(|_| !is_of_process(metric)).find_map(machine);
+            found.map(|(machine, processor)| (processor, Some(*machine)))
+        };
+        let alone = |name| (name, None);
+        same.map(alone).or_else(placed).or_else(|| of_pod().map(alone))
+    }
+
+    /// How many machines a processor is made of.
+    fn machines_of(&self, processor: &str) -> usize {
+        self.machines.values().filter(|own| *own == processor).count()
+    }
+}
+
+/// Whether a resource is a machine of that name: as it is, with a port, or with or without its domain.
+fn is_machine(machine: &str, resource: &str) -> bool {
+    let lower = |name: &str| name.to_ascii_lowercase();
+    let (machine, resource) = (lower(machine), lower(resource));
+    let host = match resource.rsplit_once(':') {
+        Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,
+        _ => &*resource,
+    };
+    let is_address = |name: &str| name.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let is_short_of = |short: &str, long: &str| {
+        !is_address(long) && long.strip_prefix(short).is_some_and(|domain| domain.starts_with('.'))
+    };
+    host == machine || is_short_of(host, &machine) || is_short_of(&machine, host)
+}
+
+/// The tasks of processors by a configuration in which all tasks are placed.
 fn tasks_of<'s>(sub: &'s SubModel, configuration: &Configuration) -> Tasks<'s> {
-    let configuration = &deployment::placed(sub, configuration).0;
     let mut tasks = Tasks::new();
     for entry in sub.entries().iter().filter(|entry| entry.interaction != Interaction::Customer) {
         let task = sub.names.text(entry.task);
@@ -266,7 +344,7 @@ fn is_of(series: &Series, processor: &str, tasks: &Tasks<'_>) -> bool {
         let processors = std::iter::once(processor.to_owned()).collect();
         series.resources.first().is_none_or(|name| processor_of(name, &processors).is_some())
     };
-    own.len() == 1 || !is_of_process(series) || task_of(series, own).is_some() || names_processor()
+    own.len() == 1 || !is_of_process(&series.metric) || task_of(series, own).is_some() || names_processor()
 }
 
 /// Whether metrics are of processes of some of these tasks only: they are not how busy the processor was.
@@ -288,16 +366,11 @@ fn file(series: &Series) -> Place {
     Place::File { file: Arc::clone(&series.file) }
 }
 
-/// The names of processors that services run on.
-fn processors(sub: &SubModel, configuration: &Configuration) -> BTreeSet<String> {
-    tasks_of(sub, configuration).into_keys().collect()
-}
-
 type Matched<'s> = BTreeMap<String, Vec<&'s Series>>;
 
 /// The series of each processor: those of one metric, of all of it rather than of some of its tasks, of the unit that tells most.
-fn matched<'s>(series: &'s [Series], tasks: &Tasks<'_>) -> Result<(Matched<'s>, Vec<Diagnostic>), Diagnostics> {
-    let processors: &BTreeSet<String> = &tasks.keys().cloned().collect();
+fn matched<'s>(series: &'s [Series], known: &Known<'_>) -> Result<(Matched<'s>, Vec<Diagnostic>), Diagnostics> {
+    let Known { tasks, processors, .. } = known;
     let mut found: Matched<'s> = BTreeMap::new();
     let mut errors = Vec::new();
     let mut others: BTreeSet<&str> = BTreeSet::new();
@@ -309,7 +382,7 @@ fn matched<'s>(series: &'s [Series], tasks: &Tasks<'_>) -> Result<(Matched<'s>, 
             }
             continue;
         }
-        let processor = own.resources.iter().find_map(|resource| processor_of(resource, processors));
+        let processor = known.processor(&own.resources, &own.metric).map(|(processor, _)| processor);
         if let Some(processor) = processor.filter(|processor| is_of(own, processor, tasks)) {
             found.entry(processor.clone()).or_default().push(own);
             continue;
@@ -327,7 +400,7 @@ fn matched<'s>(series: &'s [Series], tasks: &Tasks<'_>) -> Result<(Matched<'s>, 
         }
     }
     if found.is_empty() && errors.is_empty() {
-        errors.push(none_matched(&series[0], &others, processors));
+        errors.push(none_matched(&series[0], &others, known));
     }
     if !errors.is_empty() {
         return Err(Diagnostics(errors));
@@ -340,10 +413,15 @@ fn matched<'s>(series: &'s [Series], tasks: &Tasks<'_>) -> Result<(Matched<'s>, 
     for (processor, own) in &mut found {
         let mut kinds: BTreeMap<(Unit, &str), Vec<&Series>> = BTreeMap::new();
         for series in own.iter() {
-            kinds.entry((series.unit, &*series.metric)).or_default().push(series);
+            kinds.entry((series.unit, series.kind())).or_default().push(series);
         }
         let best = kinds.into_values().min_by_key(|own| is_partial(own, &tasks[processor]));
         *own = best.unwrap_or_default();
+        // Beside all of a processor there may be what its pods or machines have of it.
+        let is_all = |series: &&Series| series.resources.iter().any(|name| name.eq_ignore_ascii_case(processor));
+        if own.iter().any(is_all) {
+            own.retain(is_all);
+        }
     }
     Ok((found, findings.into_iter().collect()))
 }
@@ -366,11 +444,23 @@ fn unnamed(series: &Series, processors: &BTreeSet<String>) -> Diagnostic {
         .with_hint("name the column after the processor, as `web (%)`, or add a column `resource`")
 }
 
-fn none_matched(series: &Series, others: &BTreeSet<&str>, processors: &BTreeSet<String>) -> Diagnostic {
-    Diagnostic::error(codes::UTILISATION_RESOURCE, file(series), "no resource is a processor of the model")
+fn none_matched(series: &Series, others: &BTreeSet<&str>, known: &Known<'_>) -> Diagnostic {
+    let told = Diagnostic::error(codes::UTILISATION_RESOURCE, file(series), "no resource is a processor of the model")
         .with_note(format!("utilisation is of {}", some(others.iter().copied())))
-        .with_note(format!("processors are {}", some(processors.iter().map(String::as_str))))
-        .with_hint("name the processors of tasks so: `processor` under `[task.NAME]`")
+        .with_note(format!("processors are {}", some(known.processors.iter().map(String::as_str))));
+    let told = if known.machines.is_empty() {
+        told
+    } else {
+        told.with_note(format!("machines are {}", some(known.machines.keys().copied())))
+    };
+    told.with_hint("name the processors of tasks so: `processor` under `[task.NAME]`")
+}
+
+/// That some of the machines of a processor stand for all of them.
+fn some_machines(series: &Series, processor: &str, seen: usize, machines: usize) -> Diagnostic {
+    let message = format!("`{}` is of {seen} of the {machines} machines of processor `{processor}`", series.metric);
+    Diagnostic::new(Severity::Note, codes::UTILISATION_RESOURCE, file(series), message)
+        .with_note("the others are taken to be as busy")
 }
 
 /// Some of the names.
@@ -439,7 +529,7 @@ fn apart(series: &Series, window: (f64, f64), shift: f64) -> Diagnostic {
 
 #[cfg(test)]
 mod tests {
-    use super::{Series, Unit, mean, processor_of};
+    use super::{Series, Unit, is_machine, mean, processor_of};
 
     fn series(unit: Unit, samples: &[(f64, f64)]) -> Series {
         let samples = samples.to_vec();
@@ -468,5 +558,14 @@ mod tests {
         assert_eq!(of("geo-cache-0"), Some("geo-cache"));
         assert_eq!(of("WEB"), Some("web"));
         assert_eq!(of("geo-store"), None);
+    }
+
+    #[test]
+    fn machines_go_by_names_with_ports_and_domains() {
+        let same = ["db1", "DB1", "db1:9100", "db1.example.com", "db1.example.com:9100"];
+        assert!(same.iter().all(|name| is_machine("db1", name)));
+        assert!(is_machine("db1.example.com", "db1") && is_machine("10.0.0.1", "10.0.0.1:9100"));
+        assert!(!is_machine("10.0.0.1", "10") && !is_machine("10", "10.0.0.1"));
+        assert!(!["db", "db10", "db1-x", "db1x.example.com"].iter().any(|name| is_machine("db1", name)));
     }
 }

@@ -11,7 +11,7 @@ use crate::report::bottleneck::{element, words};
 use crate::report::look::{Look, Tone};
 use crate::report::validation::between;
 use crate::study::interval::Interval;
-use crate::study::outlook::{Certain, Outlook};
+use crate::study::outlook::{Certain, Outlook, Sooner, WhySooner};
 
 /// What is so near to saturation is saturated.
 const SAME: f64 = 0.005;
@@ -21,6 +21,9 @@ pub(super) const NARROW: f64 = 0.05;
 
 /// Sources of load that are named before the tables.
 const SHOWN: usize = 8;
+
+/// Processors that may saturate sooner and are named.
+const SOONER: usize = 3;
 
 /// A line each source of load, and one on what saturates first.
 pub fn text(model: &Model, outlook: &Outlook, look: Look) -> String {
@@ -55,8 +58,9 @@ pub fn text(model: &Model, outlook: &Outlook, look: Look) -> String {
     if loads.len() > SHOWN {
         text.push_str(&format!("and {} more, below\n", loads.len() - SHOWN));
     }
+    let doubts = doubts(model, outlook, look);
     let Some(first) = &outlook.first else {
-        return text + "nothing has a limit: nothing can saturate\n";
+        return text + "nothing has a limit: nothing can saturate\n" + &doubts;
     };
     let what = words(model, first.resource);
     let times = significant(first.factor, 2, -3..6);
@@ -84,7 +88,32 @@ pub fn text(model: &Model, outlook: &Outlook, look: Look) -> String {
     if let Some(open) = first.open {
         text.push_str(&broken(&hangs_on(model, open, first.certain), look.width));
     }
-    text
+    text + &doubts
+}
+
+/// What may saturate sooner.
+fn doubts(model: &Model, outlook: &Outlook, look: Look) -> String {
+    let line = |own: &Sooner| {
+        let name = &model.processors[own.processor.index()].name;
+        let times = significant(own.factor, 2, -3..6);
+        let line = match own.why {
+            WhySooner::Delay { servers } => {
+                let servers = if servers == 1 { "1 server".to_owned() } else { format!("{servers} servers") };
+                format!(
+                    "but {name} was taken for a delay (M049): with {servers}, which would fit as well, it saturates at {times} times"
+                )
+            }
+            WhySooner::UnevenCopies => {
+                format!(
+                    "but the copies of {name} are not as busy as each other (M074): the busiest saturates at {times} times"
+                )
+            }
+        };
+        broken(&line, look.width)
+    };
+    let more = outlook.sooner.len().saturating_sub(SOONER);
+    let more = if more > 0 { format!("and {more} more may saturate sooner\n") } else { String::new() };
+    outlook.sooner.iter().take(SOONER).map(line).collect::<String>() + &more
 }
 
 /// Says that what saturates first is not certain, and what is.
@@ -135,7 +164,8 @@ pub(super) fn broken(line: &str, width: usize) -> String {
 /// {"kind", "name", "busy", "factor"}}`, seconds and per second. `simulated_response` is there where it is far from the solver's. `traced` is null of a model file.
 /// Loads have `low` and `high`, the interval of the response, of a calibrated model and where the load is the observed one, and then `throughput_low` and
 /// `throughput_high`, that of the rate; `throughput_is_lower_bound` where operations of the same time are missing. What saturates first has `low` and `high` as well, of a calibrated model and where it is a processor and the loads are the observed ones. Where its number of servers is open, it has the least that fits as
-/// `servers_at_least`, and as `certain` what saturates first of resources whose number is not.
+/// `servers_at_least`, and as `certain` what saturates first of resources whose number is not. `sooner`, `[{"name", "factor", "why", "servers_at_least"}]`, are processors that may saturate
+/// sooner: those of which `why` is `delay` were taken for delays, and so few servers fit as well; the busiest of `uneven copies` is busier than the others.
 pub fn json(model: &Model, outlook: &Outlook) -> Value {
     let loads = outlook.loads.iter().map(|load| {
         let mut own = times(load.response, &load.quantiles);
@@ -169,7 +199,20 @@ pub fn json(model: &Model, outlook: &Outlook) -> Value {
         }
         own
     });
-    json!({ "loads": loads.collect::<Value>(), "saturates_first": first })
+    let mut told = json!({ "loads": loads.collect::<Value>(), "saturates_first": first });
+    let sooner = |own: &Sooner| {
+        let name = &model.processors[own.processor.index()].name;
+        match own.why {
+            WhySooner::Delay { servers } => {
+                json!({ "name": name, "factor": own.factor, "why": "delay", "servers_at_least": servers })
+            }
+            WhySooner::UnevenCopies => json!({ "name": name, "factor": own.factor, "why": "uneven copies" }),
+        }
+    };
+    if !outlook.sooner.is_empty() {
+        told["sooner"] = outlook.sooner.iter().map(sooner).collect();
+    }
+    told
 }
 
 /// Adds the ends of an interval as `low` and `high`; that of one without an upper end is null.

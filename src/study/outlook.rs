@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use crate::lqn::results::Results;
 use crate::lqn::sketch::Quantiles;
-use crate::lqn::{Model, Multiplicity, Scheduling};
+use crate::lqn::{Model, Multiplicity, ProcessorId, Scheduling};
 use crate::model::{Load, LoadReason, OpenServers, Origins};
 use crate::solve::bounds::{Resource, bounds};
 use crate::solve::{SimulateOptions, SolveOptions, solve};
@@ -89,6 +89,29 @@ pub struct Certain {
     pub factor: f64,
 }
 
+/// A processor that may saturate sooner than anything does in the model.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sooner {
+    /// The processor.
+    pub processor: ProcessorId,
+    /// How many times the present load saturates it then.
+    pub factor: f64,
+    /// Why that may be.
+    pub why: WhySooner,
+}
+
+/// Why a processor may saturate sooner than in the model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WhySooner {
+    /// It was taken for a delay, and so many servers of a copy or more fit as well.
+    Delay {
+        /// The fewest that fit.
+        servers: u32,
+    },
+    /// One of its copies is busier than the others.
+    UnevenCopies,
+}
+
 /// What there is to know first.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
@@ -97,6 +120,8 @@ pub struct Outlook {
     pub loads: Vec<LoadOutlook>,
     /// `None` where nothing has a limit.
     pub first: Option<FirstToSaturate>,
+    /// What may saturate sooner than that, the first of them first.
+    pub sooner: Vec<Sooner>,
     /// How many servers of each processor may be busy, where that can be told.
     pub busy: Vec<Option<Interval>>,
 }
@@ -149,7 +174,8 @@ pub fn outlook(model: &Model, results: &Results, origins: Option<&Origins>, thre
     let usual = Measure::usual(model, origins);
     let loads = usual.iter().filter(|measure| measure.quantity == Quantity::Response).map(of).collect();
     let first = first_to_saturate(model, results, origins);
-    let mut outlook = Outlook { loads, first, busy: utilization::intervals(model, results, origins) };
+    let sooner = sooner(model, results, origins, first.as_ref().map_or(f64::INFINITY, |first| first.factor));
+    let mut outlook = Outlook { loads, first, sooner, busy: utilization::intervals(model, results, origins) };
     if let Some(first) = &mut outlook.first {
         first.interval = factors(first, &outlook.busy, results);
         if let Some(more) = beyond_largest(model, origins, first.resource) {
@@ -160,6 +186,29 @@ pub fn outlook(model: &Model, results: &Results, origins: Option<&Origins>, thre
     }
     intervals(&mut outlook, model, origins);
     outlook
+}
+
+/// Processors that may saturate at fewer times the present load than so many.
+fn sooner(model: &Model, results: &Results, origins: Option<&Origins>, before: f64) -> Vec<Sooner> {
+    let Some(origins) = origins else { return Vec::new() };
+    let found = |name: &str, why: WhySooner| {
+        let processor = model.processor_named(name)?;
+        let utilization = results.processors[processor.index()].utilization;
+        // A question may ask for another number.
+        let factor = match (model.processors[processor.index()].multiplicity, why) {
+            (Multiplicity::Infinite, WhySooner::Delay { servers }) => f64::from(servers) / utilization,
+            (Multiplicity::Finite(servers), WhySooner::UnevenCopies) => {
+                f64::from(servers) / (utilization * origins.uneven.get(name)?)
+            }
+            _ => return None,
+        };
+        (factor < before).then_some(Sooner { processor, factor, why })
+    };
+    let delays = origins.delays.iter().map(|(name, servers)| (name, WhySooner::Delay { servers: *servers }));
+    let uneven = origins.uneven.keys().map(|name| (name, WhySooner::UnevenCopies));
+    let mut all: Vec<Sooner> = delays.chain(uneven).filter_map(|(name, why)| found(name, why)).collect();
+    all.sort_by(|left, right| left.factor.total_cmp(&right.factor));
+    all
 }
 
 /// How many times the present load saturates a processor, from how many of its servers may be busy.

@@ -17,7 +17,7 @@ use crate::solve::bounds::Resource;
 use crate::solve::{SolveOptions, solve};
 use crate::study::bottleneck::busiest;
 use crate::study::outlook::Outlook;
-use crate::study::scenario::{ScenarioResult, is_about};
+use crate::study::scenario::{ScenarioResult, has_few_operations, is_about};
 
 /// How far a prediction under a configured load may lie from what was traced, as a share of it, before it is worth a word.
 const TOLERANCE: f64 = 0.2;
@@ -42,7 +42,27 @@ pub fn unlike_traced(
     let assumed = scenarios.iter().any(|scenario| scenario.origin.reason == LoadReason::Assumed);
     let (unqueued, whole) = (OnceCell::new(), OnceCell::new());
     let causes = Causes { model, results, origins, outlook, assumed, unqueued, whole };
-    scenarios.into_iter().filter_map(|scenario| causes.finding(&scenario)).collect()
+    let found = scenarios.iter().filter_map(|scenario| Some((scenario.throughput, causes.finding(scenario)?)));
+    busiest_first(found.collect(), "predicted responses are unlike the traced ones")
+}
+
+/// Scenarios whose differences are told one by one.
+const SHOWN: usize = 8;
+
+/// Of findings, each of a scenario of so much throughput, those of the busiest ones in their order, and how many more there are.
+pub(super) fn busiest_first(found: Vec<(f64, Diagnostic)>, what: &str) -> Vec<Diagnostic> {
+    let more = found.len().saturating_sub(SHOWN);
+    let Some(last) = found.iter().map(|(_, finding)| finding).next_back().filter(|_| more > 0) else {
+        return found.into_iter().map(|(_, finding)| finding).collect();
+    };
+    let rest = Diagnostic::warning(last.code, Place::Nowhere, format!("of {more} more scenarios, {what}"))
+        .with_note(format!("the {SHOWN} scenarios with most operations are told above"))
+        .with_hint("the table shows all of them, predicted beside traced");
+    let mut order: Vec<usize> = (0..found.len()).collect();
+    order.sort_by(|left, right| found[*right].0.total_cmp(&found[*left].0));
+    let shown: BTreeSet<usize> = order.into_iter().take(SHOWN).collect();
+    let shown = found.into_iter().enumerate().filter(|(number, _)| shown.contains(number));
+    shown.map(|(_, (_, finding))| finding).chain([rest]).collect()
 }
 
 /// How a prediction differs from what was traced, in words.
@@ -98,6 +118,9 @@ impl Causes<'_> {
             (LoadReason::Configured, None) => return None,
         };
         let tolerance = if origin.reason == LoadReason::Configured { TOLERANCE } else { AS_TRACED };
+        // The mean of few operations is off by chance.
+        let chance = origin.response_error.filter(|_| has_few_operations(origin)).map_or(0.0, f64::exp_m1);
+        let tolerance = tolerance.max(chance);
         if traced <= 0.0 || (predicted - traced).abs() <= (traced * tolerance).max(origin.clock_doubt) {
             return None;
         }

@@ -5,14 +5,18 @@ use std::fmt::Write as _;
 use std::fs;
 
 use dyelog::lqn::{Language, Multiplicity, read_any};
-use dyelog::model::{Configuration, Load};
+use dyelog::model::utilisation::Busy;
+use dyelog::model::{Configuration, Load, complete, utilisation};
+use dyelog::solve::{LayeredOptions, layered};
 use dyelog::study::at_load::{ScenarioLoad, responses, solved_at};
 use dyelog::study::calibration::{Calibrated, CalibrationLoad, calibrate};
 use dyelog::study::validation::{Measured, Verdict, validate};
 
+use crate::generator::Random;
 use crate::law::reduced;
-use crate::servers::{DEMAND, spans, station};
+use crate::servers::{DEMAND, at_work, miss, spans, station};
 use crate::submodel::run;
+use crate::waits::exponential;
 
 /// A load of a station of which so much of each server is busy.
 fn load(seed: u64, servers: u32, busy: f64) -> CalibrationLoad {
@@ -258,4 +262,32 @@ fn customers_make_the_rate_of_arrivals() {
     assert!(responses(&at, &results).contains_key("users"));
     let (at, _) = solved_at(&model, &load(1e6)).expect("it can be solved");
     assert!(at.missing[0].contains("too few to make the rate"), "{:?}", at.missing);
+}
+
+/// One user whose requests take a quarter longer than the processor works on them: nobody was there to queue for, so that the rest is a delay, and the load stays what it was.
+#[test]
+fn time_beyond_what_was_measured_of_a_processor_is_a_delay_where_nobody_was_there() {
+    let mut random = Random::new(3);
+    let mut now = 1.0;
+    let stays: Vec<(f64, f64)> = (0..3000)
+        .map(|_| {
+            let (start, length) = (now + exponential(&mut random, 0.06), exponential(&mut random, 0.04));
+            now = start + length;
+            (start, now)
+        })
+        .collect();
+    let present = at_work(&stays) / (now - 1.0);
+    let measured = utilisation::Measured {
+        processors: BTreeMap::from([("host".to_owned(), Busy::Cores(0.75 * present))]),
+        ..utilisation::Measured::default()
+    };
+    let configuration = Configuration { measured, ..Configuration::default() };
+    let sub = reduced("t.jsonl", spans(&stays, 1000, |_| true).as_bytes());
+    let (model, _, origins) = complete(&sub, &configuration).expect("there are requests");
+    assert!(matches!(origins.scenarios[0].load, Load::Closed { population: 1, .. }), "{:?}", origins.scenarios[0].load);
+    assert!(miss(&model, &origins) < 0.01, "{}", miss(&model, &origins));
+    let results = layered(&model, &LayeredOptions::default()).expect("it can be solved");
+    let host = model.processor_named("host").expect("it is there");
+    let busy = results.processors[host.index()].utilization;
+    assert!((busy / (0.75 * present) - 1.0).abs() < 0.01, "{busy} for {}", 0.75 * present);
 }

@@ -8,6 +8,7 @@ use dyelog::model::{Configuration, complete};
 use dyelog::solve::{LayeredOptions, layered};
 use dyelog::study::ScenarioResult;
 use dyelog::study::calibration::{CalibrationLoad, calibrate};
+use dyelog::study::outlook::{Sooner, WhySooner, outlook};
 use serde_json::Value;
 
 use crate::cli::Folder;
@@ -51,6 +52,21 @@ fn sharing(resource: &[(&str, &str)]) -> String {
         let service = if place % 3 == 0 { "cart" } else { "web" };
         let id = (place as u128 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
         span(&mut text, id, service, resource, stay);
+    }
+    text
+}
+
+/// Requests of two services, each with an instance on each of these machines, of one server each.
+fn on_machines(machines: &[&str]) -> String {
+    let mut text = String::new();
+    for (number, machine) in machines.iter().enumerate() {
+        for (place, stay) in station(50 + number as u64, 1, 0.5, 6000).into_iter().enumerate() {
+            let service = if place % 3 == 0 { "cart" } else { "web" };
+            let id =
+                ((number as u128) << 64 | (place as u128 + 1)).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
+            let own = format!("{service}-{number}");
+            span(&mut text, id, service, &[("service.instance.id", &own), ("host.name", machine)], stay);
+        }
     }
     text
 }
@@ -374,4 +390,112 @@ fn machines_with_unequal_work_are_named() {
             );
         }
     }
+}
+
+/// Of two instances that name no machine one has twice as many requests: it saturates first, and the answer says when.
+#[test]
+fn instances_with_unequal_work_are_named() {
+    let mut text = String::new();
+    for (number, busy, count) in [(0_u64, 0.6, 8000), (1, 0.3, 4000)] {
+        let own = format!("web-{number}");
+        for (place, stay) in station(40 + number, 1, busy, count).into_iter().enumerate() {
+            let id = (u128::from(number) << 64 | (place as u128 + 1))
+                .wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
+            span(&mut text, id, "web", &[("service.instance.id", &own)], stay);
+        }
+    }
+    let (model, findings, origins) =
+        complete(&reduced("t.jsonl", text.as_bytes()), &Configuration::default()).expect("there are requests");
+    let told: Vec<_> = findings.into_iter().filter(|found| found.code.0 == "M074").collect();
+    assert!(told.len() == 1 && told[0].notes[0].contains("`web-0` has 1.3"), "{told:?}");
+    let results = layered(&model, &LayeredOptions::default()).expect("it can be solved");
+    let first = outlook(&model, &results, Some(&origins), 1);
+    let [Sooner { factor, why: WhySooner::UnevenCopies, .. }] = first.sooner[..] else { panic!("{:?}", first.sooner) };
+    assert!((factor * 0.6 - 1.0).abs() < 0.1, "{factor}");
+    let said = dyelog::report::outlook::text(&model, &first, dyelog::report::Look::PLAIN).replace("\n  ", " ");
+    assert!(
+        said.contains("but the copies of web are not as busy as each other (M074): the busiest saturates at 1."),
+        "{said}"
+    );
+}
+
+/// What was measured of a machine is of the processor that the machine is, or is a part of, by whatever name metrics and traces have for it.
+#[test]
+fn machines_go_by_the_names_that_traces_have_for_them() {
+    let folder = Folder::new();
+    let table = |name: &str, column: &str| {
+        let rows: String = (0..60).map(|number| format!("{},0.3\n", 1_700_000_000 + 5 * number)).collect();
+        folder.file(name, &format!("time,{column}\n{rows}"))
+    };
+    let busy = |trace: &str, tables: &[String]| {
+        let files = tables.iter().flat_map(|file| ["--utilisation", file]);
+        let (code, text, words) =
+            run(&["solve", trace, "--format", "json"].into_iter().chain(files).collect::<Vec<_>>());
+        assert_eq!(code, 0, "{words}");
+        let document: Value = serde_json::from_str(&text).expect("it is JSON");
+        let found = document["processors"].as_array().expect("there are some").iter().map(|own| {
+            (own["name"].as_str().expect("a name").to_owned(), own["utilization"].as_f64().expect("a number"))
+        });
+        (found.collect::<BTreeMap<String, f64>>(), words)
+    };
+    let near = |found: f64, truth: f64| assert!((found / truth - 1.0).abs() < 0.02, "{found} for {truth}");
+    // A service that has a machine for itself has a processor of its own name.
+    let mut text = String::new();
+    for (place, stay) in station(9, 1, 0.5, 6000).into_iter().enumerate() {
+        span(&mut text, place as u128 + 1, "web", &[("host.name", "node-1")], stay);
+    }
+    let trace = folder.file("one.jsonl", &text);
+    for column in ["node-1 (cores)", "NODE-1.example.com (cores)"] {
+        let (found, _) = busy(&trace, &[table("one.csv", column)]);
+        near(found["web"], 0.3);
+    }
+    // Three machines, each with one instance: each of them by files or by columns, or all of them. Utilisation is that of each.
+    let trace = folder.file("three.jsonl", &replicated(3, 0.5, "host.name"));
+    let each: Vec<String> = (0..3).map(|own| table(&format!("{own}.csv"), &format!("web-{own} (cores)"))).collect();
+    let (found, words) = busy(&trace, &each);
+    near(found["web"], 0.3);
+    assert!(!words.contains("M062"), "{words}");
+    let rows: String = (0..60).map(|number| format!("{},0.3,0.2,0.4\n", 1_700_000_000 + 5 * number)).collect();
+    let columns = format!("time,web-0 (cores),web-1 (cores),web-2 (cores)\n{rows}");
+    let (found, _) = busy(&trace, &[folder.file("columns.csv", &columns)]);
+    near(found["web"], 0.3);
+    let (found, _) = busy(&trace, &[table("all.csv", "web (cores)")]);
+    near(found["web"], 0.1);
+    let (found, _) = busy(&trace, &[folder.file("both.csv", &columns.replace("web-2", "web"))]);
+    near(found["web"], 0.4 / 3.0);
+    // Two services on two machines of other names: one of the machines stands for both.
+    let trace = folder.file("shared.jsonl", &on_machines(&["db1", "db2"]));
+    let (found, words) = busy(&trace, &[table("db1.csv", "db1 (cores)"), table("db2.csv", "db2:9100 (cores)")]);
+    near(found["db1 +1"], 0.3);
+    assert!(!words.contains("M062"), "{words}");
+    let (found, words) = busy(&trace, &[table("db1.csv", "db1 (cores)")]);
+    near(found["db1 +1"], 0.3);
+    assert!(words.contains("is of 1 of the 2 machines of processor `db1 +1`"), "{words}");
+    assert!(words.contains("the others are taken to be as busy"), "{words}");
+    // What processes use that no trace shows is not what the machine's service used.
+    let (code, _, words) =
+        run(&["solve", &trace, "--utilisation", &folder.file("cron.jsonl", &processor_time("cron", 3))]);
+    assert!(code != 0 && words.contains("no resource is a processor of the model"), "{words}");
+}
+
+/// Two recordings of three servers, between which each was started again: as one recording of them.
+#[test]
+fn instances_of_several_recordings_are_at_the_same_copies() {
+    let servers = |run: usize, text: &mut String, busy: f64, later: f64| {
+        for number in 0..3_u64 {
+            let own = format!("web-{run}-{number}");
+            for (place, (start, end)) in station(40 + number, 1, busy, 4000).into_iter().enumerate() {
+                let id = (run as u128) << 96 | u128::from(number) << 64 | (place as u128 + 1);
+                let id = id.wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
+                span(text, id, "web", &[("service.instance.id", &own)], (start + later, end + later));
+            }
+        }
+    };
+    let mut text = String::new();
+    servers(0, &mut text, 0.7, 0.0);
+    servers(1, &mut text, 0.7, 7200.0);
+    let (model, origins) = completed(&text, "");
+    assert_eq!(processors(&model), [("web".to_owned(), Multiplicity::Finite(1), 3)]);
+    let off = miss(&model, &origins);
+    assert!(off < 0.1, "off by {off}");
 }

@@ -6,7 +6,7 @@ use dyelog::diagnostic::Diagnostic;
 use dyelog::lqn::{Model, Multiplicity, Scheduling};
 use dyelog::model::{Configuration, Load, Origins, complete};
 use dyelog::solve::{LayeredOptions, layered};
-use dyelog::study::outlook::outlook;
+use dyelog::study::outlook::{Sooner, WhySooner, outlook};
 use dyelog::study::{ScenarioResult, unlike_traced};
 
 use crate::generator::Random;
@@ -349,6 +349,32 @@ fn a_limit_that_hangs_on_servers_which_are_not_certain_says_so() {
     let (model, origins) =
         completed(&spans(&station(2, 4, 0.1, 400), 1000, |_| true), "[processor.host]\nmultiplicity = 4\n");
     assert_eq!(dyelog::study::open_servers::limit_is_open(&model, Some(&origins)), None);
+}
+
+/// A delay may be servers of which there were enough: the answer says when the fewest that fit would saturate, but for those that were given.
+#[test]
+fn a_delay_that_may_be_servers_says_when_these_saturate() {
+    let text = asking_a_peer(&sleeping(1, 20.0, 600, regular));
+    let (model, origins) = completed(&text, "");
+    let least = origins.delays["peer"];
+    let results = layered(&model, &LayeredOptions::default()).expect("it can be solved");
+    let first = outlook(&model, &results, Some(&origins), 1);
+    // 20 requests a second of 40 ms keep 0.8 of them busy.
+    let factor = f64::from(least) / 0.8;
+    let [Sooner { factor: found, why: WhySooner::Delay { servers }, .. }] = first.sooner[..] else {
+        panic!("{:?}", first.sooner)
+    };
+    assert!(servers == least && (found / factor - 1.0).abs() < 0.1, "{found} for {factor}");
+    let said = dyelog::report::outlook::text(&model, &first, dyelog::report::Look::PLAIN).replace("\n  ", " ");
+    assert!(
+        said.contains("but peer was taken for a delay (M049): with ") && said.contains("it saturates at "),
+        "{said}"
+    );
+    let json = dyelog::report::outlook::json(&model, &first);
+    assert_eq!((&json["sooner"][0]["why"], &json["sooner"][0]["servers_at_least"]), (&"delay".into(), &least.into()));
+    let (model, origins) = completed(&text, "[processor.peer]\nmultiplicity = \"infinite\"\n");
+    let results = layered(&model, &LayeredOptions::default()).expect("it can be solved");
+    assert_eq!(outlook(&model, &results, Some(&origins), 1).sooner, []);
 }
 
 /// Operations of `web`, which has so many connections to a peer without spans: works for 5 ms, waits for a connection, asks the peer for 40 ms, works for a millisecond. The span of

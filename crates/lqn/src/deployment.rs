@@ -65,8 +65,8 @@ impl Deployment {
     }
 
     /// Those that are kept, each with the number by which stays name it.
-    pub fn sites(&self) -> impl Iterator<Item = (&Replica, u32)> {
-        self.replicas.iter().map(|(replica, (digest, _))| (replica, site(*digest)))
+    pub fn sites(&self) -> impl Iterator<Item = (&Replica, &Seen, u32)> {
+        self.replicas.iter().map(|(replica, (digest, seen))| (replica, seen, site(*digest)))
     }
 
     /// Whether there were more than are kept.

@@ -110,7 +110,7 @@ impl Joint {
     /// Of traces, one a load.
     pub fn of(loads: &[LoadTraces<'_>]) -> Self {
         let placed: Vec<Configuration> =
-            loads.iter().map(|(sub, configuration)| deployment::placed(sub, configuration).0).collect();
+            loads.iter().map(|(sub, configuration)| deployment::placed(sub, configuration).configuration).collect();
         let loads: Vec<LoadTraces<'_>> = loads.iter().zip(&placed).map(|((sub, _), own)| (*sub, own)).collect();
         let loads = &loads[..];
         let decided: Vec<Decided> = loads.iter().map(|(sub, _)| weave::decided(sub)).collect();

@@ -7,6 +7,7 @@
 //! processor time does not depend on how many others were found ([`Occupancy::served`]). The order of service is found in the same way ([`Discipline`]).
 
 mod busy;
+mod copies;
 mod discipline;
 mod evidence;
 mod joint;
@@ -17,16 +18,16 @@ mod of_tasks;
 mod sampled;
 mod waits;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use crate::diagnostic::{Diagnostic, Place, Severity};
-use crate::lqn::deployment::Replica;
 use crate::lqn::submodel::{EntryIndex, EntryTotal, Interaction, ScenarioTotal, SubModel};
 use crate::lqn::{Dispatching, Multiplicity, Scheduling, Work};
 use crate::model::config::Configuration;
 use crate::model::demand::is_measured;
 use crate::model::parts::Parts;
 use crate::model::pools::{self, Pool};
+use crate::model::servers::copies::copies;
 use crate::model::servers::evidence::{Asked, Evidence, Left};
 use crate::model::servers::lasting::Lasting;
 use crate::model::servers::observed::Observed;
@@ -131,8 +132,10 @@ impl Traced {
         let Some(observed) = Observed::of(parts) else { return traced };
         traced.hosts = busy::hosts(parts, configuration, &observed);
         let candidates = lasting::candidates(parts, observed.seconds);
+        let loads = loads(parts, &observed, found);
         // A pool holds requests back, whoever sends them.
-        let is_open = traced.pools.is_empty() && are_open(parts, &observed, found);
+        let is_open = traced.pools.is_empty() && loads.iter().all(Option::is_none);
+        let is_closed = loads.iter().all(Option::is_some);
         for (name, mut entries) in hosts_of(parts, configuration) {
             let given = given(configuration, &name);
             traced.leave_out_lasting(parts, configuration, (&name, &mut entries), &candidates, (&observed, lost));
@@ -179,7 +182,9 @@ impl Traced {
                 let part = imputed(place) * told(&index).unwrap_or(1.0);
                 // Of those that were not traced nobody knows how they made others wait.
                 let spread = if probability < 1.0 { 1.0 } else { fit.imputed.spread[place] };
-                traced.own.insert(index, OwnTime { spread, ..load.own_time(part, fit.discipline) });
+                // A model with customers lets nobody queue longer than as seen; one with open arrivals, as arrivals by chance do.
+                let waited = if is_closed { 1.0 - imputed(place) } else { 1.0 };
+                traced.own.insert(index, OwnTime { spread, ..load.own_time(part, waited, fit.discipline) });
             }
             let servers = fit.servers.saturating_mul(occupancy.stations as u32);
             let host = Host {
@@ -279,6 +284,12 @@ impl Traced {
     pub fn open_servers(&self, processor: &str) -> Option<u32> {
         let host = self.hosts.get(processor).filter(|host| !host.is_delay)?;
         host.range.filter(|(_, most)| most.is_none()).map(|(least, _)| least)
+    }
+
+    /// The fewest servers that fit a processor which was taken for a delay.
+    pub fn delay_servers(&self, processor: &str) -> Option<u32> {
+        let host = self.hosts.get(processor).filter(|host| host.is_delay)?;
+        host.range.map(|(least, _)| least)
     }
 
     /// The servers of each of so many copies of a processor, where they were found.
@@ -453,28 +464,6 @@ fn host_of(parts: &Parts<'_>, configuration: &Configuration, entry: &EntryTotal)
     settings.and_then(|settings| settings.processor.as_deref()).unwrap_or(task).to_owned()
 }
 
-/// Which copy of a host each instance is at, by the number that tells instances apart; nothing where there are no copies, or not as many as were seen.
-fn copies(
-    parts: &Parts<'_>,
-    configuration: &Configuration,
-    processor: &str,
-    entries: &[EntryIndex],
-) -> BTreeMap<u32, usize> {
-    let replicas = configuration.processors.get(processor).and_then(|settings| settings.replicas).unwrap_or(1);
-    let tasks: BTreeSet<Name> = entries.iter().map(|index| parts.sub.entry(*index).task).collect();
-    let by = |copy: fn(&Replica) -> Name| {
-        let mut sites: BTreeMap<Name, Vec<u32>> = BTreeMap::new();
-        for (replica, site) in parts.sub.deployment.sites().filter(|(replica, _)| tasks.contains(&replica.task)) {
-            sites.entry(copy(replica)).or_default().push(site);
-        }
-        (replicas > 1 && sites.len() == replicas as usize).then_some(sites)
-    };
-    // Instances are at one copy where they are on one machine.
-    let instances = if tasks.len() > 1 { None } else { by(|replica| replica.instance) };
-    let Some(sites) = instances.or_else(|| by(|replica| replica.machine)) else { return BTreeMap::new() };
-    sites.into_values().enumerate().flat_map(|(copy, sites)| sites.into_iter().map(move |site| (site, copy))).collect()
-}
-
 /// Whether the time at so many servers that fit a copy may be a wait.
 fn may_wait((least, most): (u32, Option<u32>)) -> bool {
     least >= MANY && most.is_none()
@@ -557,7 +546,8 @@ impl Load {
         Self { scale: self.scale, ..Self::busy(stations, self.there, busy, self.imputed, fit) }
     }
 
-    fn own_time(&self, imputed: f64, discipline: Discipline) -> OwnTime {
+    /// What time is that had a processor for this part of it by itself, and waited for one for another part at the most.
+    fn own_time(&self, imputed: f64, waited: f64, discipline: Discipline) -> OwnTime {
         let processor = (imputed * self.scale).min(1.0);
         let queueing = match discipline {
             Discipline::Sharing => processor * self.queueing,
@@ -567,7 +557,7 @@ impl Load {
                     * (self.busy * self.queueing / (self.there - self.busy).max(f64::MIN_POSITIVE)).min(1.0)
             }
         };
-        OwnTime { processor, delay: (1.0 - processor - queueing).max(0.0), spread: 1.0 }
+        OwnTime { processor, delay: (1.0 - processor - queueing.min(waited)).max(0.0), spread: 1.0 }
     }
 }
 
@@ -623,15 +613,15 @@ impl Known {
     }
 }
 
-/// Whether operations of all scenarios begin whatever is under way.
-fn are_open(parts: &Parts<'_>, observed: &Observed, found: &population::Found) -> bool {
+/// The customers of each scenario; `None` of those whose operations begin whatever is under way.
+fn loads(parts: &Parts<'_>, observed: &Observed, found: &population::Found) -> Vec<Option<population::Customers>> {
     let rate = |total: &ScenarioTotal| total.operations as f64 / observed.seconds;
     let scenarios: Vec<(&ScenarioTotal, Option<f64>)> = parts
         .customers
         .iter()
         .map(|customer| (&customer.scenario_total, Some(rate(&customer.scenario_total))))
         .collect();
-    population::customers(&scenarios, found).iter().all(Option::is_none)
+    population::customers(&scenarios, found)
 }
 
 /// Whether a host is likelier to work than to wait. Those that all have pools of which calls wait for a thread may as well hold the threads while they wait for something else, and how few were there

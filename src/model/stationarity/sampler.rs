@@ -3,8 +3,10 @@
 //! Both change the rates of all scenarios by one factor. Responses tell the load only where something queues. So where they stay, both are named, unless spans or the
 //! identifiers of traces tell which it is.
 
-use super::{Change, Grid, RARE, can_tell, response};
+use super::{Change, Grid, RARE, can_tell, cell_of, response};
+use crate::diagnostic::quantity::time;
 use crate::lqn::kept_ids::{ENOUGH, KeptIds};
+use crate::lqn::starts::Stretch;
 use crate::lqn::submodel::{Sampled, SubModel};
 use crate::model::load::{Recording, short};
 
@@ -17,7 +19,10 @@ const ERRORS: f64 = 4.0;
 /// Means of recorded weights that differ by a smaller part are alike.
 const WEIGHTS: f64 = 0.1;
 
-/// The rates of all scenarios change by one factor, and responses stay.
+/// Means of responses that differ by so many standard errors are different.
+const GROWN: f64 = 4.0;
+
+/// The rates of all scenarios change by one factor, and responses do not change once for all.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OneFactor {
     /// How many times as high the higher rate is.
@@ -25,7 +30,7 @@ pub struct OneFactor {
     cause: Cause,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 enum Cause {
     /// The identifiers of traces are those that a sampler leaves in a part of the time.
     SamplerByIds,
@@ -33,6 +38,8 @@ enum Cause {
     SamplerRecorded,
     /// Operations tell that all of them were kept.
     Load,
+    /// Where the rate is higher, responses of a scenario are longer: these means, seconds, at the lower and the higher rate.
+    LoadByResponses(f64, f64),
     Unknown,
 }
 
@@ -43,6 +50,7 @@ impl OneFactor {
         let all: u64 = sub.scenarios.values().map(|total| total.operations).sum();
         let (mut ids, mut sampled, mut operations) = (KeptIds::default(), Sampled::default(), 0_u64);
         let (mut before, mut after, mut errors) = ((0.0, 0.0), (0.0, 0.0), Vec::new());
+        let mut grown: Option<(f64, f64)> = None;
         for total in sub.scenarios.values() {
             if total.operations.saturating_mul(RARE) < all || !can_tell(total, &recording) {
                 continue;
@@ -52,6 +60,8 @@ impl OneFactor {
             let change = grid.rate().filter(|_| response(cells).is_none())?;
             let Counts { early, late } = Counts::of(&grid, &change);
             errors.push(((change.after / change.before).ln(), (1.0 / early.max(1.0) + 1.0 / late.max(1.0)).sqrt()));
+            let at = cell_of(cells, total.starts.shift(), &change);
+            grown = grown.or_else(|| grows(cells.split_at_checked(at?)?, change.after > change.before));
             before = (before.0 + early, before.1 + change.before);
             after = (after.0 + late, after.1 + change.after);
             ids.merge(&total.ids);
@@ -75,6 +85,8 @@ impl OneFactor {
             Cause::Load
         } else if is_by_ids(&ids, few, kept) {
             Cause::SamplerByIds
+        } else if let Some((low, high)) = grown {
+            Cause::LoadByResponses(low, high)
         } else {
             Cause::Unknown
         };
@@ -83,7 +95,7 @@ impl OneFactor {
 
     /// Whether some of the operations may have been left out in a part of the time.
     pub fn may_be_sampler(&self) -> bool {
-        self.cause != Cause::Load
+        !matches!(self.cause, Cause::Load | Cause::LoadByResponses(..))
     }
 
     /// What changes, in words.
@@ -98,6 +110,11 @@ impl OneFactor {
                     .to_owned()
             }
             Cause::Load => "the load changed: operations tell that all of them were kept".to_owned(),
+            Cause::LoadByResponses(low, high) => format!(
+                "the load changed, and no sampler: responses of a scenario grow with the rate, from {} to {} on the mean",
+                time(low),
+                time(high)
+            ),
             Cause::Unknown => format!(
                 "all rates change by one factor and responses stay: the load changed, or the part of operations that a sampler keeps. \
                  If it was a sampler, lower rates are about {factor} times too low"
@@ -119,6 +136,24 @@ impl Counts {
     }
 }
 
+/// The mean responses at the lower and the higher of two rates, where those at the higher one are longer by more than chance.
+fn grows((before, after): (&[Stretch], &[Stretch]), rises: bool) -> Option<(f64, f64)> {
+    let (low, high) = if rises { (before, after) } else { (after, before) };
+    let (low, high) = (mean(low)?, mean(high)?);
+    let error = (low.1 / low.0).hypot(high.1 / high.0);
+    ((high.0 / low.0).ln() > ALIKE.max(GROWN * error)).then_some((low.0, high.0))
+}
+
+/// The mean response in these stretches and its standard error, seconds.
+fn mean(cells: &[Stretch]) -> Option<(f64, f64)> {
+    let cells = || cells.iter().map(|cell| (cell.response.count as f64, cell.response.sum.as_f64()));
+    let (count, sum) = cells().fold((0.0, 0.0), |all, own| (all.0 + own.0, all.1 + own.1));
+    let mean = sum / count;
+    // Of a ratio: stretches differ in how many operations begin there, and in how long these take.
+    let squares: f64 = cells().map(|(count, sum)| (sum - mean * count).powi(2)).sum();
+    (mean > 0.0 && cells().count() > 1).then(|| (mean, squares.sqrt() / count))
+}
+
 /// Whether operations stand for one where rates are higher, and for as many as that takes where they are lower.
 fn is_recorded(sampled: &Sampled, operations: u64, few: f64, kept: f64) -> bool {
     let weight = sampled.mean_weight().unwrap_or_default();
@@ -136,4 +171,33 @@ fn is_by_ids(ids: &KeptIds, few: f64, kept: f64) -> bool {
         0.5 - mean > error && (mean - expected).abs() <= error
     };
     ids.count >= ENOUGH && ids.numbers.iter().any(|own| tells(own.sum))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::grows;
+    use crate::lqn::starts::Stretch;
+    use crate::lqn::submodel::Moments;
+
+    /// Stretches of ten operations each, of these mean responses, seconds.
+    fn cells(means: &[f64]) -> Vec<Stretch> {
+        let cell = |mean: &f64| {
+            let mut response = Moments::default();
+            (0..10).for_each(|_| response.add(*mean));
+            Stretch { first: 0, last: 0, operations: 10, response }
+        };
+        means.iter().map(cell).collect()
+    }
+
+    #[test]
+    fn longer_responses_at_a_higher_rate_are_those_of_a_load() {
+        let (low, high) = (cells(&[0.010, 0.011, 0.009, 0.010]), cells(&[0.012, 0.5, 0.7, 0.012, 0.6, 0.4, 0.5]));
+        let (own, other) = grows((&low, &high), true).expect("they grow");
+        assert!((own - 0.010).abs() < 1e-9 && other > 0.3, "{own} {other}");
+        // The rate fell while they grew, which no load does.
+        assert_eq!(grows((&low, &high), false), None);
+        // One stretch of many is chance.
+        assert_eq!(grows((&low, &cells(&[0.010, 0.010, 0.011, 0.5, 0.010])), true), None);
+        assert_eq!(grows((&low, &cells(&[0.0104, 0.0103])), true), None);
+    }
 }

@@ -60,7 +60,7 @@ pub fn counts<'l>(labels: impl Iterator<Item = (&'l str, &'l str)>) -> bool {
 }
 
 /// Labels that name a resource, the most telling first.
-const NAMING: [&str; 13] = [
+const NAMING: [&str; 16] = [
     "processor",
     "service_name",
     "service",
@@ -71,7 +71,10 @@ const NAMING: [&str; 13] = [
     "deployment",
     "k8s_pod_name",
     "pod",
+    "k8s_node_name",
+    "node",
     "host_name",
+    "host_id",
     "instance",
     "job",
 ];

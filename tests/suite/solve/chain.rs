@@ -123,10 +123,10 @@ fn models_with_many_states_go_to_the_layers() {
 
 #[test]
 fn who_thinks_keeps_no_processor_busy() {
-    // Of 0.3 s of each call 0.1 s are work; threads wait for nobody, so that the cycle is a sum.
+    // Of 0.3 s of each call 0.1 s are work; threads wait for nobody, so that the cycle is a sum. Layers do not know what is forwarded exactly.
     let (_, results) = solved(
-        "P 0 p a i p b f -1 T 0 t user r go -1 a z 0.7 t server n work -1 b -1
-         E 0 y go work 1 -1 s work 0.1 -1 Z work 0.2 -1 -1",
+        "P 0 p a i p b f -1 T 0 t user r go -1 a z 0.7 t server n work -1 b t last n end -1 a -1
+         E 0 y go work 1 -1 s work 0.1 -1 Z work 0.2 -1 F work end 1 -1 s end 0 -1 -1",
     );
     assert!(results.convergence.method.starts_with("exact Markov chain"), "{}", results.convergence.method);
     near(results.tasks[0].throughput, 1.0, "cycles");

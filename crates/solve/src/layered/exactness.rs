@@ -26,6 +26,11 @@ impl Solver<'_> {
             && (queues == 0 || queues == 1 && self.is_one_network())
     }
 
+    /// Solves each layer once, and tells whether the result would be exact: what tells it does not depend on how far the iteration has come.
+    pub(crate) fn is_exact_after_a_sweep(&mut self) -> bool {
+        self.sweep(true, 1.0).is_finite() && self.is_exact()
+    }
+
     /// Whether all queues are in one network that says just what the model does.
     fn is_one_network(&self) -> bool {
         let (plan, decomposition) = (self.plan, self.decomposition);

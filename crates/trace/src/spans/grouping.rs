@@ -11,7 +11,8 @@
 //!
 //! - a part of a path (between `/`) that is a whole number, a UUID, hexadecimal digits (8 or more, some of them 0 to 9), an address of mail, a
 //!   date, or 16 or more letters and digits in a mixture that no word has;
-//! - elsewhere a UUID, a whole number of 6 digits or more, or hexadecimal digits (16 or more, some of them 0 to 9).
+//! - elsewhere a UUID, a whole number of 6 digits or more, or hexadecimal digits (16 or more, some of them 0 to 9);
+//! - within either, between `-`, `_`, `.` and the like, what is one elsewhere, or a date (`report-2026-11-23.pdf`).
 //!
 //! What is asked for (`?q=1`) is no part of a name. What a name becomes depends on nothing but the name, so that parts of a trace give what
 //! the whole gives.
@@ -312,14 +313,37 @@ fn push_token(text: &mut String, token: &str, is_identifier: fn(&str) -> bool) -
     let around: &[char] = &['(', ')', '[', ']', '"', '\'', ',', ';', ':', '#', '<', '>', '='];
     let core = token.trim_matches(around);
     if core.is_empty() || !is_identifier(core) {
-        text.push_str(token);
-        return false;
+        return push_parts(text, token);
     }
     let before = token.find(core).unwrap_or(0);
     text.push_str(&token[..before]);
     text.push_str(ID);
     text.push_str(&token[before + core.len()..]);
     true
+}
+
+/// Writes a token with `{id}` for each identifier within it. Whether there was one.
+fn push_parts(text: &mut String, token: &str) -> bool {
+    let mut changed = false;
+    let mut rest = token;
+    while let Some(next) = rest.chars().next() {
+        let is_of_word = |other: char| other.is_alphanumeric();
+        if !is_of_word(next) {
+            text.push(next);
+            rest = &rest[next.len_utf8()..];
+            continue;
+        }
+        let ends_at = |length: usize| rest.get(length..).is_some_and(|after| !after.starts_with(is_of_word));
+        let compound = [(UUID, is_uuid as fn(&str) -> bool), (DATE, is_day)];
+        let compound = compound.into_iter().find(|(length, is_one)| ends_at(*length) && is_one(&rest[..*length]));
+        let word = rest.find(|other| !is_of_word(other)).unwrap_or(rest.len());
+        let length = compound.map_or(word, |(length, _)| length);
+        let is_one = compound.is_some() || is_identifier_of_text(&rest[..word]);
+        text.push_str(if is_one { ID } else { &rest[..length] });
+        changed |= is_one;
+        rest = &rest[length..];
+    }
+    changed
 }
 
 fn is_identifier_of_path(part: &str) -> bool {
@@ -335,8 +359,12 @@ fn is_number(text: &str, least: usize) -> bool {
     digits.len() >= least && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
+/// The lengths of UUIDs and of dates.
+const UUID: usize = 36;
+const DATE: usize = 10;
+
 fn is_uuid(text: &str) -> bool {
-    text.len() == 36
+    text.len() == UUID
         && text.bytes().enumerate().all(|(at, byte)| match at {
             8 | 13 | 18 | 23 => byte == b'-',
             _ => byte.is_ascii_hexdigit(),
@@ -354,13 +382,15 @@ fn is_mail(text: &str) -> bool {
     text.split_once('@').is_some_and(|(user, host)| !user.is_empty() && host.contains('.'))
 }
 
+/// Whether a text is a day, as `2026-11-23`.
+fn is_day(text: &str) -> bool {
+    let is_at = |(at, byte): (usize, u8)| if matches!(at, 4 | 7) { byte == b'-' } else { byte.is_ascii_digit() };
+    text.len() == DATE && text.bytes().enumerate().all(is_at)
+}
+
 fn is_date(text: &str) -> bool {
-    let date = text.get(..10).is_some_and(|date| {
-        date.bytes()
-            .enumerate()
-            .all(|(at, byte)| if matches!(at, 4 | 7) { byte == b'-' } else { byte.is_ascii_digit() })
-    });
-    date && text.get(10..).is_none_or(|rest| rest.is_empty() || rest.starts_with(['T', 't', '_']))
+    text.get(..DATE).is_some_and(is_day)
+        && text.get(DATE..).is_none_or(|rest| rest.is_empty() || rest.starts_with(['T', 't', '_']))
 }
 
 /// Letters and digits that change places too often for a word with a number at its end (`node12`, `v2beta1`).
@@ -391,6 +421,10 @@ mod tests {
             ("process order 1234567", "process order {id}"),
             ("job (00f067aa0ba902b7)", "job ({id})"),
             ("GET /list?page=2", "GET /list"),
+            ("GET /files/report-2026-11-23.pdf", "GET /files/report-{id}.pdf"),
+            ("GET /img/IMG_20261123_101500.jpg", "GET /img/IMG_{id}_{id}.jpg"),
+            ("GET /a/x-3f2504e0-4f89-11d3-9a0c-0305e82c3301.json", "GET /a/x-{id}.json"),
+            ("export-2026-11-23 done", "export-{id} done"),
         ];
         for (name, group) in cases {
             assert_eq!(without_identifiers(name).as_deref(), Some(group), "{name}");
@@ -411,6 +445,8 @@ mod tests {
             "kubernetes-persistentvolumes/list",
             "SELECT ? FROM t WHERE a = ?",
             "mean = 0.5",
+            "GET /lib/jquery-3.7.1.min.js",
+            "GET /é-12/ü",
         ];
         for name in kept {
             assert_eq!(without_identifiers(name), None, "{name}");

@@ -105,6 +105,15 @@ struct Run<'a> {
     names: &'a mut TraceNames,
 }
 
+/// Two items follow each other, and do not run side by side, where they overlap by no more than this part of the shorter one (ours),
+const HARDLY: i64 = 20;
+
+/// and by no more than this, nanoseconds.
+const LATE_END: i64 = 1_000_000;
+
+/// Branches that are looked at for one that has ended but for such an overlap.
+const LOOKED_AT: usize = 8;
+
 impl Emitter {
     /// The events of an operation of so many spans, and its start in nanoseconds. `tolerance` says from when on items overlap.
     pub fn emit(
@@ -266,20 +275,31 @@ impl Run<'_> {
         if item.client { self.e.tolerance.resolution } else { self.e.tolerance.slack }
     }
 
+    /// Whether an item comes after another and does not run beside it. Spans may end a little after the answer was handed on.
+    fn is_after(&self, item: &Item, before: &Item) -> bool {
+        let overlap = before.end.saturating_sub(item.start);
+        let length = |own: &Item| own.end.saturating_sub(own.start);
+        let hardly = (length(item).min(length(before)) / HARDLY).min(LATE_END);
+        overlap <= self.tolerance(before).max(self.tolerance(item)).max(hardly)
+    }
+
     /// One past the last of the items from `at` on that overlap, each some other before it.
     fn cluster(&self, at: u32, end: u32) -> u32 {
-        let first = self.sorted(at);
-        let reach = if self.is_late(self.plan.sorted[at as usize]) { first.start } else { first.end };
-        let (mut reach, mut tolerance) = (reach, self.tolerance(first));
+        // What the visit waits for last; it goes on beside what is late.
+        let is_late = |at: u32| self.is_late(self.plan.sorted[at as usize]);
+        let mut last = self.sorted(at);
+        let mut waits = !is_late(at);
         let mut next = at + 1;
         while next < end {
             let item = self.sorted(next);
-            if item.start.saturating_add(tolerance.max(self.tolerance(item))) >= reach {
+            let tolerance = self.tolerance(last).max(self.tolerance(item));
+            let is_apart =
+                if waits { self.is_after(item, last) } else { item.start.saturating_add(tolerance) >= last.start };
+            if is_apart {
                 break;
             }
-            // The visit goes on beside what is late.
-            if item.end > reach && !self.is_late(self.plan.sorted[next as usize]) {
-                (reach, tolerance) = (item.end, self.tolerance(item));
+            if (!waits || item.end > last.end) && !is_late(next) {
+                (last, waits) = (item, true);
             }
             next += 1;
         }
@@ -297,8 +317,12 @@ impl Run<'_> {
                 branches.push(vec![self.plan.sorted[position as usize]]);
                 continue;
             }
-            let from = item.start.saturating_add(self.tolerance(item));
-            let branch = free.range(..=(from, usize::MAX)).next_back().copied();
+            let from = (item.start.saturating_add(self.tolerance(item)), usize::MAX);
+            let hardly_before = (item.start.saturating_add(LATE_END), usize::MAX);
+            let last = |branch: usize| branches[branch].last().map(|last| self.item_at(*last));
+            let is_before = |(_, branch): &&(i64, usize)| last(*branch).is_some_and(|last| self.is_after(item, last));
+            let late = free.range(from..hardly_before.max(from)).rev().take(LOOKED_AT).find(is_before);
+            let branch = late.or_else(|| free.range(..=from).next_back()).copied();
             let branch = if let Some(key) = branch {
                 free.remove(&key);
                 key.1
