@@ -98,6 +98,8 @@ pub struct Measured {
     pub processors: BTreeMap<String, Busy>,
     /// How many servers tasks that share a processor kept busy, each of which was measured by itself. Where some were not, the processor is not among those above.
     pub tasks: BTreeMap<String, f64>,
+    /// How busy their machines were in all, where what is above is what processes used: others run there, too.
+    pub machines: BTreeMap<String, Busy>,
 }
 
 /// Times from here on, in seconds, have a date.
@@ -119,7 +121,7 @@ pub fn measured(
     let Some(first) = series.first() else { return Ok((Measured::default(), Vec::new())) };
     let known = Known::of(sub, configuration);
     let tasks = &known.tasks;
-    let (found, mut findings) = matched(series, &known)?;
+    let (Matched { found, machines: whole }, mut findings) = matched(series, &known)?;
     let Some(window) = recorded(sub) else {
         let message = "the traces have no times that utilisation could be compared with";
         return Err(Diagnostic::error(codes::UTILISATION_TIME, file(first), message).into());
@@ -133,7 +135,7 @@ pub fn measured(
     for (processor, own) in found {
         // What was measured at other times belongs to other loads.
         let means = own.iter().filter_map(|series| Some((*series, mean(series, window, shift)?)));
-        let means: Vec<(&Series, f64)> = means.collect();
+        let (means, together) = over_time(means.collect(), window, shift);
         if means.is_empty() {
             return Err(apart(own[0], window, shift).into());
         }
@@ -146,7 +148,7 @@ pub fn measured(
             findings.push(some_machines(own[0], &processor, seen.len(), machines));
         }
         let busy = match own[0].unit {
-            Unit::Share => Busy::Share(sum / means.len() as f64),
+            Unit::Share => Busy::Share(sum / together),
             Unit::Cores | Unit::Seconds => {
                 let tasks = tasks.get(&processor).filter(|tasks| tasks.len() > 1);
                 let told = tasks.and_then(|tasks| Some((by_task(&means, tasks)?, tasks)));
@@ -164,6 +166,15 @@ pub fn measured(
             }
         };
         measured.processors.insert(processor, busy);
+    }
+    for (processor, own) in whole {
+        let means = own.iter().filter_map(|series| Some((*series, mean(series, window, shift)?)));
+        let (means, together) = over_time(means.collect(), window, shift);
+        let sum: f64 = means.iter().map(|(_, mean)| mean).sum();
+        if !means.is_empty() {
+            let is_share = own[0].unit == Unit::Share;
+            measured.machines.insert(processor, if is_share { Busy::Share(sum / together) } else { Busy::Cores(sum) });
+        }
     }
     Ok((measured, findings))
 }
@@ -366,12 +377,20 @@ fn file(series: &Series) -> Place {
     Place::File { file: Arc::clone(&series.file) }
 }
 
-type Matched<'s> = BTreeMap<String, Vec<&'s Series>>;
+type OfProcessors<'s> = BTreeMap<String, Vec<&'s Series>>;
+
+/// Series by processor.
+struct Matched<'s> {
+    /// Those that tell most of it.
+    found: OfProcessors<'s>,
+    /// Where those are of processes, others of the whole machine.
+    machines: OfProcessors<'s>,
+}
 
 /// The series of each processor: those of one metric, of all of it rather than of some of its tasks, of the unit that tells most.
 fn matched<'s>(series: &'s [Series], known: &Known<'_>) -> Result<(Matched<'s>, Vec<Diagnostic>), Diagnostics> {
     let Known { tasks, processors, .. } = known;
-    let mut found: Matched<'s> = BTreeMap::new();
+    let (mut found, mut machines): (OfProcessors<'s>, OfProcessors<'s>) = Default::default();
     let mut errors = Vec::new();
     let mut others: BTreeSet<&str> = BTreeSet::new();
     for own in series {
@@ -415,15 +434,24 @@ fn matched<'s>(series: &'s [Series], known: &Known<'_>) -> Result<(Matched<'s>, 
         for series in own.iter() {
             kinds.entry((series.unit, series.kind())).or_default().push(series);
         }
-        let best = kinds.into_values().min_by_key(|own| is_partial(own, &tasks[processor]));
-        *own = best.unwrap_or_default();
+        let is_of_machine = |own: &[&Series]| !own.iter().any(|series| is_of_process(&series.metric));
+        // What processes used is theirs, and what a machine used may be that of others, too.
+        let best = kinds
+            .iter()
+            .min_by_key(|(_, own)| (is_partial(own, &tasks[processor]), is_of_machine(own)))
+            .map(|(kind, _)| *kind);
+        *own = best.and_then(|best| kinds.remove(&best)).unwrap_or_default();
+        let rest = kinds.into_values().find(|own| is_of_machine(own));
+        if let Some(rest) = rest.filter(|_| !is_of_machine(own)) {
+            machines.insert(processor.clone(), rest);
+        }
         // Beside all of a processor there may be what its pods or machines have of it.
         let is_all = |series: &&Series| series.resources.iter().any(|name| name.eq_ignore_ascii_case(processor));
         if own.iter().any(is_all) {
             own.retain(is_all);
         }
     }
-    Ok((found, findings.into_iter().collect()))
+    Ok((Matched { found, machines }, findings.into_iter().collect()))
 }
 
 /// The processor that a resource is: of its name, or the deployment that a pod is of.
@@ -510,6 +538,34 @@ fn mean(series: &Series, (from, to): (f64, f64), shift: f64) -> Option<f64> {
     (seconds > 0.0).then(|| sum / seconds)
 }
 
+/// Means over all of the time in which any of the series was measured, of which each was measured in a part, and how many were there together on the mean. Processes that follow each other do
+/// not add up.
+fn over_time(means: Vec<(&Series, f64)>, window: (f64, f64), shift: f64) -> (Vec<(&Series, f64)>, f64) {
+    let lives: Vec<(f64, f64)> = means.iter().map(|(series, _)| life(series, window, shift)).collect();
+    let mut ordered = lives.clone();
+    ordered.sort_by(|left, right| left.0.total_cmp(&right.0));
+    let (mut all, mut until) = (0.0, f64::NEG_INFINITY);
+    for (from, to) in ordered {
+        all += (to - from.max(until)).max(0.0);
+        until = until.max(to);
+    }
+    let count = means.len() as f64;
+    if all <= 0.0 {
+        return (means, count);
+    }
+    let parts = || lives.iter().map(|(from, to)| (to - from) / all);
+    let together = parts().sum();
+    (means.into_iter().zip(parts()).map(|((series, mean), part)| (series, mean * part)).collect(), together)
+}
+
+/// From when to when a series tells within a stretch of time: from a sample's usual interval before its first one to one after its last.
+fn life(series: &Series, (from, to): (f64, f64), shift: f64) -> (f64, f64) {
+    let step = usual_step(&series.samples).unwrap_or(0.0);
+    let time = |sample: Option<&(f64, f64)>| sample.map_or(from, |sample| sample.0 + shift);
+    let (first, last) = (time(series.samples.first()) - step, time(series.samples.last()) + step);
+    (first.clamp(from, to), last.clamp(from, to))
+}
+
 /// The median interval between samples.
 fn usual_step(samples: &[(f64, f64)]) -> Option<f64> {
     let mut steps: Vec<f64> = samples.windows(2).map(|pair| pair[1].0 - pair[0].0).collect();
@@ -529,7 +585,7 @@ fn apart(series: &Series, window: (f64, f64), shift: f64) -> Diagnostic {
 
 #[cfg(test)]
 mod tests {
-    use super::{Series, Unit, is_machine, mean, processor_of};
+    use super::{Series, Unit, is_machine, mean, over_time, processor_of};
 
     fn series(unit: Unit, samples: &[(f64, f64)]) -> Series {
         let samples = samples.to_vec();
@@ -548,6 +604,30 @@ mod tests {
         let own = series(Unit::Cores, &[(0.0, 9.0), (10.0, 1.0), (20.0, 3.0), (30.0, 9.0)]);
         assert_eq!(mean(&own, (10.0, 30.0), 0.0), Some(2.0));
         assert_eq!(mean(&own, (1010.0, 1030.0), 1000.0), Some(2.0));
+    }
+
+    #[test]
+    fn processes_that_follow_each_other_do_not_add_up() {
+        let cores = |from: i32, to: i32| {
+            let samples: Vec<(f64, f64)> = (from..=to).map(|time| (f64::from(time), 0.5)).collect();
+            series(Unit::Cores, &samples)
+        };
+        let of = |all: &[Series]| {
+            let means: Vec<(&Series, f64)> = all.iter().map(|own| (own, 0.5)).collect();
+            let (means, together) = over_time(means, (0.0, 100.0), 0.0);
+            (means.iter().map(|own| own.1).sum::<f64>(), together)
+        };
+        let near = |(busy, together): (f64, f64), truth: f64| {
+            assert!(
+                (busy / truth - 0.5).abs() < 0.01 && (together / truth - 1.0).abs() < 0.02,
+                "{busy} {together} {truth}"
+            );
+        };
+        near(of(&[cores(1, 99), cores(3, 100)]), 2.0);
+        near(of(&[cores(1, 49), cores(50, 99)]), 1.0);
+        near(of(&[cores(1, 99), cores(50, 99)]), 1.5);
+        // What was measured in a part of the time only stands for all of it.
+        near(of(&[cores(30, 60)]), 1.0);
     }
 
     #[test]

@@ -28,6 +28,9 @@ const FAR: f64 = 0.05;
 /// What is nearer to its bound than this part of it is taken to be there.
 const SHORT_OF: f64 = 0.98;
 
+/// What other programs use of a processor counts from this part of it on.
+const OTHERS: f64 = 0.02;
+
 /// Solutions that look for where threads saturate that wait for others.
 const SOLUTIONS: u32 = 6;
 
@@ -101,7 +104,7 @@ pub struct Sooner {
 }
 
 /// Why a processor may saturate sooner than in the model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum WhySooner {
     /// It was taken for a delay, and so many servers of a copy or more fit as well.
     Delay {
@@ -110,6 +113,11 @@ pub enum WhySooner {
     },
     /// One of its copies is busier than the others.
     UnevenCopies,
+    /// Its machine was measured to be busier than the services are: so much of a copy is used by others.
+    OtherPrograms {
+        /// Servers that these keep busy.
+        busy: f64,
+    },
 }
 
 /// What there is to know first.
@@ -200,13 +208,26 @@ fn sooner(model: &Model, results: &Results, origins: Option<&Origins>, before: f
             (Multiplicity::Finite(servers), WhySooner::UnevenCopies) => {
                 f64::from(servers) / (utilization * origins.uneven.get(name)?)
             }
+            (Multiplicity::Finite(servers), WhySooner::OtherPrograms { busy })
+                if busy > OTHERS * f64::from(servers) =>
+            {
+                (f64::from(servers) - busy).max(0.0) / utilization
+            }
             _ => return None,
         };
         (factor < before).then_some(Sooner { processor, factor, why })
     };
     let delays = origins.delays.iter().map(|(name, servers)| (name, WhySooner::Delay { servers: *servers }));
     let uneven = origins.uneven.keys().map(|name| (name, WhySooner::UnevenCopies));
-    let mut all: Vec<Sooner> = delays.chain(uneven).filter_map(|(name, why)| found(name, why)).collect();
+    let others = origins.machines.iter().filter_map(|(name, busy)| {
+        let index = model.processor_named(name)?.index();
+        let processor = &model.processors[index];
+        let Multiplicity::Finite(servers) = processor.multiplicity else { return None };
+        let copies = f64::from(processor.replicas);
+        let busy = busy.cores(f64::from(servers) * copies) / copies - results.processors[index].utilization;
+        Some((name, WhySooner::OtherPrograms { busy }))
+    });
+    let mut all: Vec<Sooner> = delays.chain(uneven).chain(others).filter_map(|(name, why)| found(name, why)).collect();
     all.sort_by(|left, right| left.factor.total_cmp(&right.factor));
     all
 }

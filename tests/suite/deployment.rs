@@ -419,14 +419,53 @@ fn instances_with_unequal_work_are_named() {
     );
 }
 
+/// Rows of a table, a row every five seconds of five minutes, with these values.
+fn rows(values: &str) -> String {
+    (0..60).fold(String::new(), |mut rows, number| {
+        let _ = writeln!(rows, "{},{values}", 1_700_000_000 + 5 * number);
+        rows
+    })
+}
+
+/// A machine that is busier than the processes of its services has other programs: demands leave them out, and the answer says when it saturates with them.
+#[test]
+fn programs_without_traces_leave_less_of_a_machine() {
+    let folder = Folder::new();
+    let mut text = String::new();
+    for (place, stay) in station(9, 1, 0.5, 6000).into_iter().enumerate() {
+        span(&mut text, place as u128 + 1, "web", &[("host.name", "node-1")], stay);
+    }
+    let trace = folder.file("t.jsonl", &text);
+    let process = folder.file("process.jsonl", &processor_time("web", 3));
+    let machine = folder.file("machine.csv", &format!("time,node-1 (cores)\n{}", rows("0.5")));
+    let solve = |metrics: &[&str]| {
+        let files = metrics.iter().flat_map(|file| ["--utilisation", file]);
+        let (code, text, words) =
+            run(&["solve", &trace, "--format", "json"].into_iter().chain(files).collect::<Vec<_>>());
+        assert_eq!(code, 0, "{words}");
+        serde_json::from_str::<Value>(&text).expect("it is JSON")
+    };
+    let near = |found: &Value, truth: f64| {
+        let found = found.as_f64().expect("a number");
+        assert!((found / truth - 1.0).abs() < 0.02, "{found} for {truth}");
+    };
+    let found = solve(&[&process, &machine]);
+    near(&found["processors"][0]["utilization"], 0.3);
+    let sooner = &found["outlook"]["sooner"][0];
+    assert_eq!(sooner["why"], "other programs");
+    near(&sooner["busy"], 0.2);
+    near(&sooner["factor"], 0.8 / 0.3);
+    assert_eq!(solve(&[&process])["outlook"]["sooner"], Value::Null);
+    let found = solve(&[&machine]);
+    near(&found["processors"][0]["utilization"], 0.5);
+    assert_eq!(found["outlook"]["sooner"], Value::Null);
+}
+
 /// What was measured of a machine is of the processor that the machine is, or is a part of, by whatever name metrics and traces have for it.
 #[test]
 fn machines_go_by_the_names_that_traces_have_for_them() {
     let folder = Folder::new();
-    let table = |name: &str, column: &str| {
-        let rows: String = (0..60).map(|number| format!("{},0.3\n", 1_700_000_000 + 5 * number)).collect();
-        folder.file(name, &format!("time,{column}\n{rows}"))
-    };
+    let table = |name: &str, column: &str| folder.file(name, &format!("time,{column}\n{}", rows("0.3")));
     let busy = |trace: &str, tables: &[String]| {
         let files = tables.iter().flat_map(|file| ["--utilisation", file]);
         let (code, text, words) =
@@ -455,8 +494,7 @@ fn machines_go_by_the_names_that_traces_have_for_them() {
     let (found, words) = busy(&trace, &each);
     near(found["web"], 0.3);
     assert!(!words.contains("M062"), "{words}");
-    let rows: String = (0..60).map(|number| format!("{},0.3,0.2,0.4\n", 1_700_000_000 + 5 * number)).collect();
-    let columns = format!("time,web-0 (cores),web-1 (cores),web-2 (cores)\n{rows}");
+    let columns = format!("time,web-0 (cores),web-1 (cores),web-2 (cores)\n{}", rows("0.3,0.2,0.4"));
     let (found, _) = busy(&trace, &[folder.file("columns.csv", &columns)]);
     near(found["web"], 0.3);
     let (found, _) = busy(&trace, &[table("all.csv", "web (cores)")]);

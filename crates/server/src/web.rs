@@ -338,6 +338,10 @@ struct AskedTwo {
 
 async fn difference(State(service): State<Arc<Service>>, Asking(asked): Asking<AskedTwo>) -> Result<Response, Failed> {
     let AskedTwo { from, to, other_from, other_to } = asked;
+    if other_from.is_none() && other_to.is_none() {
+        let why = "`other_from` and `other_to` name the period to compare with, and neither is given";
+        return Err(Failed(StatusCode::BAD_REQUEST, why.to_owned()));
+    }
     let other = Asked { from: other_from, to: other_to }.period()?;
     let compare = move |store: &mut Store, answer: &Answer| -> Result<Result<String, String>, StoreError> {
         let other =

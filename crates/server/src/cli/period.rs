@@ -193,6 +193,9 @@ pub fn run(arguments: &Arguments) -> Outcome {
         }
         Question::Report(asked) => asked.run_metered("report"),
         Question::Diff { asked, other } => {
+            if !other.is_asked() {
+                return Err(NO_OTHER.to_owned());
+            }
             let other = other.recorded(asked)?;
             commands::diff([&asked.recorded()?, &other], &asked.arguments)
         }
@@ -201,6 +204,9 @@ pub fn run(arguments: &Arguments) -> Outcome {
 
 const NOTHING: &str = "nothing was recorded in this period
   hint: `dyelog-server period list` shows the intervals that have anything";
+
+const NO_OTHER: &str = "no other period is named, and no period differs from itself
+  hint: `--other-from` and `--other-to` name the one to compare with";
 
 pub const UNOBSERVED: &str = "observers reported nothing in this period";
 

@@ -146,6 +146,8 @@ fn whoever_asks_about_a_period_with_a_change_in_it_is_told() {
     let told = program.ask("GET", &format!("/v1/period/difference?{steady}"), &[], b"").expect("it answers").text();
     assert!(told.starts_with("# of the first period:\n# warning[M051]: the period has 2 parts"), "{told}");
     assert!(!told.contains("# of the other period:\n# warning[M051]: the period has"), "{told}");
+    let alone = program.ask("GET", "/v1/period/difference", &[], b"").expect("it answers");
+    assert_eq!(alone.status, 400, "{}", alone.text());
 }
 
 #[test]

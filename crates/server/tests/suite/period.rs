@@ -131,6 +131,8 @@ fn commands_of_dyelog_get_the_sub_model_of_the_period() {
     assert!(String::from_utf8_lossy(&second.stderr).contains("the period has 1 part:"));
     let differ = ["--to", "1700000010", "--other-from", "1700000010", "--other-to", "1700000020"];
     assert_eq!(String::from_utf8_lossy(&run("diff", &differ).stdout), format!("diff\n{}{}", of(0), of(1)));
+    let alone = run("diff", &["--to", "1700000010"]);
+    assert!(!alone.status.success() && String::from_utf8_lossy(&alone.stderr).contains("`--other-from`"));
     // A model is held against what its own period recorded, unless another one is named, or traces.
     let held = |arguments: &[&str]| String::from_utf8_lossy(&run("validate", arguments).stdout).into_owned();
     assert_eq!(held(&["--to", "1700000010"]), format!("validate\n{0}--against\n{0}", of(0)));
