@@ -135,27 +135,39 @@ pub fn measured(
     for (processor, own) in found {
         // What was measured at other times belongs to other loads.
         let means = own.iter().filter_map(|series| Some((*series, mean(series, window, shift)?)));
-        let (means, together) = over_time(means.collect(), window, shift);
+        let means = over_time(means.collect(), window, shift);
         if means.is_empty() {
             return Err(apart(own[0], window, shift).into());
         }
-        let sum: f64 = means.iter().map(|(_, mean)| mean).sum();
+        let sum: f64 = means.iter().map(|own| own.mean).sum();
         let machines = known.machines_of(&processor);
         let seen: BTreeSet<&str> =
-            means.iter().filter_map(|(own, _)| known.processor(&own.resources, &own.metric)?.1).collect();
+            means.iter().filter_map(|own| known.processor(&own.series.resources, &own.series.metric)?.1).collect();
         let is_part = !seen.is_empty() && seen.len() < machines;
         if is_part {
             findings.push(some_machines(own[0], &processor, seen.len(), machines));
         }
         let busy = match own[0].unit {
-            Unit::Share => Busy::Share(sum / together),
+            Unit::Share => match tasks.get(&processor).filter(|tasks| tasks.len() > 1) {
+                // Each process has its share of all processors of its machine.
+                Some(tasks) if is_of_process(&own[0].metric) => {
+                    let told = by_task(&means, tasks).unwrap_or_default();
+                    let silent: Vec<&str> = tasks.iter().copied().filter(|task| !told.contains_key(*task)).collect();
+                    if !silent.is_empty() {
+                        findings.push(partial(own[0], &processor, &silent));
+                        continue;
+                    }
+                    Busy::Share(told.values().map(TaskMean::share).sum())
+                }
+                _ => Busy::Share(shared(&means)),
+            },
             Unit::Cores | Unit::Seconds => {
                 let tasks = tasks.get(&processor).filter(|tasks| tasks.len() > 1);
                 let told = tasks.and_then(|tasks| Some((by_task(&means, tasks)?, tasks)));
                 if let Some((told, tasks)) = told {
                     let silent: Vec<&str> = tasks.iter().copied().filter(|task| !told.contains_key(*task)).collect();
                     let is_whole = silent.is_empty();
-                    measured.tasks.extend(told);
+                    measured.tasks.extend(told.into_iter().map(|(task, own)| (task, own.sum)));
                     if !is_whole {
                         findings.push(partial(own[0], &processor, &silent));
                         continue;
@@ -169,11 +181,12 @@ pub fn measured(
     }
     for (processor, own) in whole {
         let means = own.iter().filter_map(|series| Some((*series, mean(series, window, shift)?)));
-        let (means, together) = over_time(means.collect(), window, shift);
-        let sum: f64 = means.iter().map(|(_, mean)| mean).sum();
+        let means = over_time(means.collect(), window, shift);
         if !means.is_empty() {
             let is_share = own[0].unit == Unit::Share;
-            measured.machines.insert(processor, if is_share { Busy::Share(sum / together) } else { Busy::Cores(sum) });
+            let cores = || means.iter().map(|own| own.mean).sum();
+            let busy = if is_share { Busy::Share(shared(&means)) } else { Busy::Cores(cores()) };
+            measured.machines.insert(processor, busy);
         }
     }
     Ok((measured, findings))
@@ -247,11 +260,28 @@ pub fn fitting(series: &[Series], sub: &SubModel) -> Vec<Series> {
     fitting
 }
 
-/// How many servers each of these tasks kept busy that was measured; `None` where it is not known of which of them all of that is.
-fn by_task(means: &[(&Series, f64)], tasks: &BTreeSet<&str>) -> Option<BTreeMap<String, f64>> {
-    let mut found: BTreeMap<String, f64> = BTreeMap::new();
-    for (series, mean) in means {
-        *found.entry(task_of(series, tasks)?.to_owned()).or_default() += mean;
+/// What processes of a task used.
+#[derive(Clone, Copy, Debug, Default)]
+struct TaskMean {
+    /// All of them together.
+    sum: f64,
+    /// How many were there together on the mean.
+    together: f64,
+}
+
+impl TaskMean {
+    /// Each on the mean, where values are parts of their machines.
+    fn share(&self) -> f64 {
+        self.sum / self.together.max(f64::MIN_POSITIVE)
+    }
+}
+
+/// What was measured of each of these tasks; `None` where it is not known of which of them all of that is.
+fn by_task(means: &[OverTime<'_>], tasks: &BTreeSet<&str>) -> Option<BTreeMap<String, TaskMean>> {
+    let mut found: BTreeMap<String, TaskMean> = BTreeMap::new();
+    for own in means {
+        let task = found.entry(task_of(own.series, tasks)?.to_owned()).or_default();
+        (task.sum, task.together) = (task.sum + own.mean, task.together + own.part);
     }
     Some(found)
 }
@@ -538,9 +568,17 @@ fn mean(series: &Series, (from, to): (f64, f64), shift: f64) -> Option<f64> {
     (seconds > 0.0).then(|| sum / seconds)
 }
 
-/// Means over all of the time in which any of the series was measured, of which each was measured in a part, and how many were there together on the mean. Processes that follow each other do
-/// not add up.
-fn over_time(means: Vec<(&Series, f64)>, window: (f64, f64), shift: f64) -> (Vec<(&Series, f64)>, f64) {
+/// The mean of a series over all of the time in which any of several was measured.
+#[derive(Clone, Copy, Debug)]
+struct OverTime<'s> {
+    series: &'s Series,
+    mean: f64,
+    /// The part of that time in which it was measured itself.
+    part: f64,
+}
+
+/// Means over all of the time in which any of the series was measured: processes that follow each other do not add up.
+fn over_time<'s>(means: Vec<(&'s Series, f64)>, window: (f64, f64), shift: f64) -> Vec<OverTime<'s>> {
     let lives: Vec<(f64, f64)> = means.iter().map(|(series, _)| life(series, window, shift)).collect();
     let mut ordered = lives.clone();
     ordered.sort_by(|left, right| left.0.total_cmp(&right.0));
@@ -549,21 +587,29 @@ fn over_time(means: Vec<(&Series, f64)>, window: (f64, f64), shift: f64) -> (Vec
         all += (to - from.max(until)).max(0.0);
         until = until.max(to);
     }
-    let count = means.len() as f64;
-    if all <= 0.0 {
-        return (means, count);
-    }
-    let parts = || lives.iter().map(|(from, to)| (to - from) / all);
-    let together = parts().sum();
-    (means.into_iter().zip(parts()).map(|((series, mean), part)| (series, mean * part)).collect(), together)
+    let own = |((series, mean), (from, to)): ((&'s Series, f64), (f64, f64))| {
+        let part = if all > 0.0 { (to - from) / all } else { 1.0 };
+        OverTime { series, mean: mean * part, part }
+    };
+    means.into_iter().zip(lives).map(own).collect()
 }
 
-/// From when to when a series tells within a stretch of time: from a sample's usual interval before its first one to one after its last.
+/// The busy part of machines that are alike, each of which has a series.
+fn shared(means: &[OverTime<'_>]) -> f64 {
+    let (busy, together) = means.iter().fold((0.0, 0.0), |sum, own| (sum.0 + own.mean, sum.1 + own.part));
+    busy / together
+}
+
+/// From when to when a series tells within a stretch of time: from a sample's usual interval before its first one to one after its last; of one sample nobody knows.
 fn life(series: &Series, (from, to): (f64, f64), shift: f64) -> (f64, f64) {
     let step = usual_step(&series.samples).unwrap_or(0.0);
-    let time = |sample: Option<&(f64, f64)>| sample.map_or(from, |sample| sample.0 + shift);
-    let (first, last) = (time(series.samples.first()) - step, time(series.samples.last()) + step);
-    (first.clamp(from, to), last.clamp(from, to))
+    let Some((first, last)) =
+        series.samples.first().zip(series.samples.last()).filter(|(first, last)| last.0 > first.0)
+    else {
+        return (from, to);
+    };
+    let within = |time: f64| (time + shift).clamp(from, to);
+    (within(first.0 - step), within(last.0 + step))
 }
 
 /// The median interval between samples.
@@ -614,8 +660,8 @@ mod tests {
         };
         let of = |all: &[Series]| {
             let means: Vec<(&Series, f64)> = all.iter().map(|own| (own, 0.5)).collect();
-            let (means, together) = over_time(means, (0.0, 100.0), 0.0);
-            (means.iter().map(|own| own.1).sum::<f64>(), together)
+            let means = over_time(means, (0.0, 100.0), 0.0);
+            (means.iter().map(|own| own.mean).sum::<f64>(), means.iter().map(|own| own.part).sum::<f64>())
         };
         let near = |(busy, together): (f64, f64), truth: f64| {
             assert!(

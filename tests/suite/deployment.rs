@@ -287,6 +287,40 @@ fn processor_time_of_a_process_is_the_demand_of_its_service() {
     }
 }
 
+/// Processes' parts of all processors of a machine add up; those of one service on several machines do not.
+#[test]
+fn parts_of_a_machine_that_processes_use_add_up() {
+    let folder = Folder::new();
+    let part = |service: &str, machine: &str, value: f64| {
+        let attribute =
+            |key: &str, value: &str| format!("{{\"key\":\"{key}\",\"value\":{{\"stringValue\":\"{value}\"}}}}");
+        let resource = [attribute("service.name", service), attribute("host.name", machine)].join(",");
+        let points: Vec<String> = (0..30)
+            .map(|number| {
+                format!("{{\"timeUnixNano\":\"{}000000000\",\"asDouble\":{value}}}", 1_700_000_000 + number * 10)
+            })
+            .collect();
+        format!(
+            "{{\"resourceMetrics\":[{{\"resource\":{{\"attributes\":[{resource}]}},\"scopeMetrics\":[{{\"metrics\":[{{\"name\":\"process.cpu.utilization\",\"unit\":\"1\",\
+             \"gauge\":{{\"dataPoints\":[{}]}}}}]}}]}}]}}\n",
+            points.join(",")
+        )
+    };
+    let busy = |trace: &str, metrics: &str, processor: &str| {
+        let metrics = folder.file("m.jsonl", metrics);
+        let (code, text, words) = run(&["solve", trace, "--format", "json", "--utilisation", &metrics]);
+        assert_eq!(code, 0, "{words}");
+        let document: Value = serde_json::from_str(&text).expect("it is JSON");
+        let all = document["processors"].as_array().expect("there are some");
+        all.iter().find(|own| own["name"] == processor).expect("it is there")["utilization"].as_f64().expect("a number")
+    };
+    let near = |found: f64, truth: f64| assert!((found / truth - 1.0).abs() < 0.02, "{found} for {truth}");
+    let trace = folder.file("shared.jsonl", &sharing(&[("host.name", "node-1")]));
+    near(busy(&trace, &(part("cart", "node-1", 0.4) + &part("web", "node-1", 0.2)), "node-1"), 0.6);
+    let trace = folder.file("replicated.jsonl", &replicated(2, 0.5, "host.name"));
+    near(busy(&trace, &(part("web", "web-0", 0.4) + &part("web", "web-1", 0.2)), "web"), 0.3);
+}
+
 /// A calibration shares out how busy a whole processor was. It says what it leaves out where only some of the services there were measured.
 #[test]
 fn calibration_tells_which_processor_time_it_leaves_out() {
