@@ -134,6 +134,8 @@ pub const UNSEEN_WAITS: Code = Code("M075");
 pub const BATCHES: Code = Code("M076");
 /// A caller has a clone of an entry that takes less time for it.
 pub const CLONE: Code = Code("M077");
+/// A processor was measured to be busier than traced operations make it.
+pub const OTHERS: Code = Code("M078");
 /// A path of a parameter cannot be read.
 pub const PATH: Code = Code("M040");
 /// There is no such parameter.

@@ -89,7 +89,7 @@ pub fn complete_as_traced(
     let loads = choose_loads(&parts, configuration, (traced, &known), &demands, &mut clones, &mut findings);
     let mut built = Assembly::build(&parts, configuration, traced, &demands, &loads, &mut clones);
     built.origins.uneven = uneven;
-    built.origins.machines.clone_from(&configuration.measured.machines);
+    built.origins.others = traced.others(configuration);
     let busiest = traced.hosts().map(|(_, host)| host.utilization).fold(stability::busiest(&built.model), f64::max);
     let doubt = fragments::doubt(lost_spans, busiest);
     let totals = parts.customers.iter().map(|own| &own.scenario_total);
@@ -117,6 +117,7 @@ pub fn complete_as_traced(
     findings.extend(found);
     findings.extend(traced.note());
     findings.extend(traced.measured_note());
+    findings.extend(traced.others_finding(&built.origins.others));
     findings.extend(traced.pools_note(sub));
     findings.extend(traced.hidden_pools(sub, |task| has_threads(configuration, task)));
     findings.extend(traced.lasting_findings(&parts));

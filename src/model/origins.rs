@@ -8,7 +8,6 @@ use crate::lqn::sketch::{Quantiles, Sketch};
 use crate::lqn::submodel::{EntryIndex, Interaction, Moments, Position, Witness};
 use crate::lqn::{EntryId, TaskId};
 use crate::model::contexts::Context;
-use crate::model::utilisation::Busy;
 use crate::model::{DemandSource, Load, LoadReason, OwnTime, WorkDoubt};
 
 /// Where the elements of a complete model came from; shapes follow the model's vectors.
@@ -30,8 +29,8 @@ pub struct Origins {
     pub delays: BTreeMap<String, u32>,
     /// Processors whose copies are not as busy as each other: how many times as busy as their mean the busiest one is.
     pub uneven: BTreeMap<String, f64>,
-    /// How busy machines were measured to be in all, where demands are what the processes of services used, by processor.
-    pub machines: BTreeMap<String, Busy>,
+    /// Servers of a copy of a processor that were measured to be busy beyond what traced operations use.
+    pub others: BTreeMap<String, f64>,
 }
 
 /// Servers of each copy of a processor, of which no number that was tried is too large.

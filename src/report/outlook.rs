@@ -103,9 +103,9 @@ fn doubts(model: &Model, outlook: &Outlook, look: Look) -> String {
                     "but {name} was taken for a delay (M049): with {servers}, which would fit as well, it saturates at {times} times"
                 )
             }
-            WhySooner::OtherPrograms { busy } => {
+            WhySooner::Others { busy } => {
                 format!(
-                    "but programs without traces keep {} servers of {name} busy, by what was measured of its machine: it saturates at {times} times",
+                    "but programs or requests without traces keep {} servers of {name} busy (M078): it saturates at {times} times, or sooner if they grow with the load",
                     number(busy)
                 )
             }
@@ -171,7 +171,7 @@ pub(super) fn broken(line: &str, width: usize) -> String {
 /// Loads have `low` and `high`, the interval of the response, of a calibrated model and where the load is the observed one, and then `throughput_low` and
 /// `throughput_high`, that of the rate; `throughput_is_lower_bound` where operations of the same time are missing. What saturates first has `low` and `high` as well, of a calibrated model and where it is a processor and the loads are the observed ones. Where its number of servers is open, it has the least that fits as
 /// `servers_at_least`, and as `certain` what saturates first of resources whose number is not. `sooner`, `[{"name", "factor", "why", "servers_at_least"}]`, are processors that may saturate
-/// sooner: those of which `why` is `delay` were taken for delays, and so few servers fit as well; the busiest of `uneven copies` is busier than the others; `other programs` keep `busy` servers of a copy.
+/// sooner: those of which `why` is `delay` were taken for delays, and so few servers fit as well; the busiest of `uneven copies` is busier than the others; `others`, programs or requests without traces, keep `busy` servers of a copy.
 pub fn json(model: &Model, outlook: &Outlook) -> Value {
     let loads = outlook.loads.iter().map(|load| {
         let mut own = times(load.response, &load.quantiles);
@@ -213,8 +213,8 @@ pub fn json(model: &Model, outlook: &Outlook) -> Value {
                 json!({ "name": name, "factor": own.factor, "why": "delay", "servers_at_least": servers })
             }
             WhySooner::UnevenCopies => json!({ "name": name, "factor": own.factor, "why": "uneven copies" }),
-            WhySooner::OtherPrograms { busy } => {
-                json!({ "name": name, "factor": own.factor, "why": "other programs", "busy": busy })
+            WhySooner::Others { busy } => {
+                json!({ "name": name, "factor": own.factor, "why": "others", "busy": busy })
             }
         }
     };

@@ -28,9 +28,6 @@ const FAR: f64 = 0.05;
 /// What is nearer to its bound than this part of it is taken to be there.
 const SHORT_OF: f64 = 0.98;
 
-/// What other programs use of a processor counts from this part of it on.
-const OTHERS: f64 = 0.02;
-
 /// Solutions that look for where threads saturate that wait for others.
 const SOLUTIONS: u32 = 6;
 
@@ -113,9 +110,9 @@ pub enum WhySooner {
     },
     /// One of its copies is busier than the others.
     UnevenCopies,
-    /// Its machine was measured to be busier than the services are: so much of a copy is used by others.
-    OtherPrograms {
-        /// Servers that these keep busy.
+    /// It was measured to be busier than traced operations make it.
+    Others {
+        /// Servers of a copy that other programs, or requests without traces, keep busy.
         busy: f64,
     },
 }
@@ -208,9 +205,7 @@ fn sooner(model: &Model, results: &Results, origins: Option<&Origins>, before: f
             (Multiplicity::Finite(servers), WhySooner::UnevenCopies) => {
                 f64::from(servers) / (utilization * origins.uneven.get(name)?)
             }
-            (Multiplicity::Finite(servers), WhySooner::OtherPrograms { busy })
-                if busy > OTHERS * f64::from(servers) =>
-            {
+            (Multiplicity::Finite(servers), WhySooner::Others { busy }) => {
                 (f64::from(servers) - busy).max(0.0) / utilization
             }
             _ => return None,
@@ -219,14 +214,7 @@ fn sooner(model: &Model, results: &Results, origins: Option<&Origins>, before: f
     };
     let delays = origins.delays.iter().map(|(name, servers)| (name, WhySooner::Delay { servers: *servers }));
     let uneven = origins.uneven.keys().map(|name| (name, WhySooner::UnevenCopies));
-    let others = origins.machines.iter().filter_map(|(name, busy)| {
-        let index = model.processor_named(name)?.index();
-        let processor = &model.processors[index];
-        let Multiplicity::Finite(servers) = processor.multiplicity else { return None };
-        let copies = f64::from(processor.replicas);
-        let busy = busy.cores(f64::from(servers) * copies) / copies - results.processors[index].utilization;
-        Some((name, WhySooner::OtherPrograms { busy }))
-    });
+    let others = origins.others.iter().map(|(name, busy)| (name, WhySooner::Others { busy: *busy }));
     let mut all: Vec<Sooner> = delays.chain(uneven).chain(others).filter_map(|(name, why)| found(name, why)).collect();
     all.sort_by(|left, right| left.factor.total_cmp(&right.factor));
     all

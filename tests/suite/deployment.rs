@@ -484,9 +484,14 @@ fn programs_without_traces_leave_less_of_a_machine() {
         assert!((found / truth - 1.0).abs() < 0.02, "{found} for {truth}");
     };
     let found = solve(&[&process, &machine]);
+    let (_, _, words) = run(&["solve", &trace, "--utilisation", &process, "--utilisation", &machine]);
+    assert!(
+        words.contains("warning[M078]: others keep a processor busy") && words.contains("`web`: 0.2 servers"),
+        "{words}"
+    );
     near(&found["processors"][0]["utilization"], 0.3);
     let sooner = &found["outlook"]["sooner"][0];
-    assert_eq!(sooner["why"], "other programs");
+    assert_eq!(sooner["why"], "others");
     near(&sooner["busy"], 0.2);
     near(&sooner["factor"], 0.8 / 0.3);
     assert_eq!(solve(&[&process])["outlook"]["sooner"], Value::Null);

@@ -325,6 +325,43 @@ impl Traced {
         self.hosts.iter()
     }
 
+    /// Servers of a copy of each processor that were measured to be busy beyond what traced operations use: by all that runs on its machine, where that was measured beside the processes of services.
+    pub fn others(&self, configuration: &Configuration) -> BTreeMap<String, f64> {
+        let of = |(name, host): (&String, &Host)| {
+            let servers = f64::from(host.servers);
+            let whole = configuration.measured.machines.get(name).map(|busy| busy.cores(servers)).or(host.measured)?;
+            let others = whole - host.utilization * servers;
+            (others > OTHERS * servers).then(|| (name.clone(), others / f64::from(host.copies)))
+        };
+        self.hosts.iter().filter_map(of).collect()
+    }
+
+    /// Says which processors others keep busy.
+    pub fn others_finding(&self, others: &BTreeMap<String, f64>) -> Option<Diagnostic> {
+        let short = |value: f64| load::short((value * 1000.0).round() / 1000.0);
+        let line = |(name, busy): (&String, &f64)| {
+            let used = self
+                .hosts
+                .get(name)
+                .map_or(0.0, |host| host.utilization * f64::from(host.servers) / f64::from(host.copies));
+            format!("`{name}`: {} servers, beside the {} that traced operations use", short(*busy), short(used))
+        };
+        let (count, lines) = (others.len(), others.iter().map(line));
+        let processors = if count == 1 { "a processor".to_owned() } else { format!("{count} processors") };
+        let message = format!("others keep {processors} busy that the model does not have");
+        let finding = Diagnostic::warning(codes::OTHERS, Place::Nowhere, message);
+        let told = lines.take(SHOWN).fold(finding, Diagnostic::with_note);
+        let told = if count > SHOWN { told.with_note(format!("and {} more", count - SHOWN)) } else { told };
+        (count > 0).then(|| {
+            told.with_note(
+                "predictions for more load are too fast: what requests wait for the others does not grow with it",
+            )
+            .with_hint(
+                "trace what else runs there; where requests were sampled and traces do not tell, give `--sampling`",
+            )
+        })
+    }
+
     /// Says of which processors and tasks utilisation was measured, and how far spans explain it.
     pub fn measured_note(&self) -> Option<Diagnostic> {
         let measured: Vec<(&String, &Host, f64)> =
@@ -378,6 +415,9 @@ impl Traced {
         Some(finding.with_hint("set `multiplicity` under `[processor.NAME]`, or under `[defaults]` for all"))
     }
 }
+
+/// What others use of a processor counts from this part of its servers on.
+const OTHERS: f64 = 0.02;
 
 /// How many processors are named.
 const SHOWN: usize = 12;
