@@ -325,7 +325,7 @@ impl<'s> Known<'s> {
         Self { processors: tasks.keys().cloned().collect(), machines, tasks }
     }
 
-    /// The processor that some values are of, by the names of their resource, and the machine, where that alone tells.
+    /// The processor that some values are of, by the names of their resource, and the machine, where they are all of a machine.
     fn processor(&self, resources: &[String], metric: &str) -> Option<(&String, Option<&'s str>)> {
         let same = resources.iter().find_map(|own| self.processors.iter().find(|name| name.eq_ignore_ascii_case(own)));
         let of_pod = || resources.iter().find_map(|resource| processor_of(resource, &self.processors));
@@ -335,8 +335,8 @@ impl<'s> Known<'s> {
             let found = resources.iter().filter(|_| !is_of_process(metric)).find_map(machine);
             found.map(|(machine, processor)| (processor, Some(*machine)))
         };
-        let alone = |name| (name, None);
-        same.map(alone).or_else(placed).or_else(|| of_pod().map(alone))
+        let at_machine = |name| (name, placed().filter(|(own, _)| *own == name).and_then(|(_, machine)| machine));
+        same.map(at_machine).or_else(placed).or_else(|| of_pod().map(|name| (name, None)))
     }
 
     /// How many machines a processor is made of.

@@ -173,7 +173,8 @@ fn one_by_one(
     let larger = |least: &Vec<u32>| sizes.iter().zip(least).all(|(own, least)| own >= least);
     let too_many = known.filter(|least| least.len() == sizes.len() && larger(least));
     // Where one network says all that the model does, its formulas are as exact as a chain of any length.
-    if too_many.is_none() && options.states > 0 && !solver.is_large() && solver.is_exact_after_a_sweep() {
+    let may_be_exact = too_many.is_none() && options.states > 0 && !solver.is_large();
+    if may_be_exact && solver.is_exact_after_a_sweep() {
         let mut solver = Solver::new(&plan, &decomposition, options.heuristics)?;
         let convergence = solver.run(options, observer)?;
         if convergence.exact {
@@ -192,7 +193,7 @@ fn one_by_one(
         let results = rough.map_or(Err(refusal), sound)?;
         return Ok((results, WarmStart { shape, ..WarmStart::default() }));
     }
-    if too_many.is_none() {
+    if may_be_exact {
         solver = Solver::new(&plan, &decomposition, options.heuristics)?;
     }
     start = start.filter(|start| !start.row.is_empty());
