@@ -1,12 +1,18 @@
 //! Measured utilisation: whose it is, and how busy that was while traces were recorded.
 
+mod over_time;
+mod resources;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::diagnostic::{Diagnostic, Diagnostics, Place, Severity, similar};
-use crate::lqn::submodel::{Interaction, SubModel};
+use crate::diagnostic::{Diagnostic, Diagnostics, Place, Severity};
+use crate::lqn::submodel::SubModel;
 use crate::model::config::Configuration;
 use crate::model::requests::Requests;
+use crate::model::utilisation::over_time::{OverTime, mean, over_time, shared};
+pub(super) use crate::model::utilisation::resources::processor_of;
+use crate::model::utilisation::resources::{Known, Matched, is_of, is_of_process, matched, some, task_of};
 use crate::model::{codes, deployment, load};
 
 /// Values of one metric of one resource over time.
@@ -104,9 +110,6 @@ pub struct Measured {
 
 /// Times from here on, in seconds, have a date.
 const DATED: f64 = 1e8;
-
-/// A sample stands for at most so many times the usual interval.
-const LONG: f64 = 3.0;
 
 /// How busy processors were while the traces were recorded, and what there is to say about that.
 ///
@@ -286,114 +289,6 @@ fn by_task(means: &[OverTime<'_>], tasks: &BTreeSet<&str>) -> Option<BTreeMap<St
     Some(found)
 }
 
-/// The task that a metric of a process or container is of.
-fn task_of<'t>(series: &Series, tasks: &BTreeSet<&'t str>) -> Option<&'t str> {
-    let is_of = |task: &&&str| series.resources.iter().any(|name| name.eq_ignore_ascii_case(task));
-    is_of_process(&series.metric).then(|| tasks.iter().find(is_of).copied()).flatten()
-}
-
-fn is_of_process(metric: &str) -> bool {
-    let metric = metric.replace('.', "_");
-    OF_PROCESSES.iter().any(|kind| metric.starts_with(kind))
-}
-
-/// The tasks of each processor, by its name.
-type Tasks<'s> = BTreeMap<String, BTreeSet<&'s str>>;
-
-/// What a resource of metrics may be.
-struct Known<'s> {
-    tasks: Tasks<'s>,
-    processors: BTreeSet<String>,
-    /// The processor that machines are of, by their names in the traces; none of those where tasks of several run.
-    machines: BTreeMap<&'s str, String>,
-}
-
-impl<'s> Known<'s> {
-    fn of(sub: &'s SubModel, configuration: &Configuration) -> Self {
-        let placed = &deployment::placed(sub, configuration).configuration;
-        let tasks = tasks_of(sub, placed);
-        let mut on: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
-        for (replica, _) in sub.deployment.replicas().filter(|(replica, _)| replica.machine.is_some()) {
-            let processor = processor_of_task(sub.names.text(replica.task), placed);
-            on.entry(sub.names.text(replica.machine)).or_default().insert(processor);
-        }
-        let only = |(machine, mut on): (&'s str, BTreeSet<String>)| {
-            let only = if on.len() == 1 { on.pop_first() } else { None };
-            Some((machine, only.filter(|only| tasks.contains_key(only))?))
-        };
-        let machines = on.into_iter().filter_map(only).collect();
-        Self { processors: tasks.keys().cloned().collect(), machines, tasks }
-    }
-
-    /// The processor that some values are of, by the names of their resource, and the machine, where they are all of a machine.
-    fn processor(&self, resources: &[String], metric: &str) -> Option<(&String, Option<&'s str>)> {
-        let same = resources.iter().find_map(|own| self.processors.iter().find(|name| name.eq_ignore_ascii_case(own)));
-        let of_pod = || resources.iter().find_map(|resource| processor_of(resource, &self.processors));
-        // Beside the services that the traces show, others run on a machine, too.
-        let placed = || {
-            let machine = |resource: &String| self.machines.iter().find(|(machine, _)| is_machine(machine, resource));
-            let found = resources.iter().filter(|_| !is_of_process(metric)).find_map(machine);
-            found.map(|(machine, processor)| (processor, Some(*machine)))
-        };
-        let at_machine = |name| (name, placed().filter(|(own, _)| *own == name).and_then(|(_, machine)| machine));
-        same.map(at_machine).or_else(placed).or_else(|| of_pod().map(|name| (name, None)))
-    }
-
-    /// How many machines a processor is made of.
-    fn machines_of(&self, processor: &str) -> usize {
-        self.machines.values().filter(|own| *own == processor).count()
-    }
-}
-
-/// Whether a resource is a machine of that name: as it is, with a port, or with or without its domain.
-fn is_machine(machine: &str, resource: &str) -> bool {
-    let lower = |name: &str| name.to_ascii_lowercase();
-    let (machine, resource) = (lower(machine), lower(resource));
-    let host = match resource.rsplit_once(':') {
-        Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,
-        _ => &*resource,
-    };
-    let is_address = |name: &str| name.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
-    let is_short_of = |short: &str, long: &str| {
-        !is_address(long) && long.strip_prefix(short).is_some_and(|domain| domain.starts_with('.'))
-    };
-    host == machine || is_short_of(host, &machine) || is_short_of(&machine, host)
-}
-
-/// The tasks of processors by a configuration in which all tasks are placed.
-fn tasks_of<'s>(sub: &'s SubModel, configuration: &Configuration) -> Tasks<'s> {
-    let mut tasks = Tasks::new();
-    for entry in sub.entries().iter().filter(|entry| entry.interaction != Interaction::Customer) {
-        let task = sub.names.text(entry.task);
-        tasks.entry(processor_of_task(task, configuration)).or_default().insert(task);
-    }
-    tasks
-}
-
-fn processor_of_task(task: &str, configuration: &Configuration) -> String {
-    let settings = configuration.tasks.get(task);
-    settings.and_then(|settings| settings.processor.clone()).unwrap_or_else(|| task.to_owned())
-}
-
-/// How metrics begin that tell of one process or container, and not of a machine; with `_` for dots, as Prometheus writes them.
-const OF_PROCESSES: [&str; 6] = ["process", "container", "dotnet_process", "jvm", "k8s_container", "k8s_pod"];
-
-/// Whether a metric of a process is of one of the tasks of its processor, as far as can be told. Others run there, too, whom no trace shows.
-fn is_of(series: &Series, processor: &str, tasks: &Tasks<'_>) -> bool {
-    let own = &tasks[processor];
-    let names_processor = || {
-        let processors = std::iter::once(processor.to_owned()).collect();
-        series.resources.first().is_none_or(|name| processor_of(name, &processors).is_some())
-    };
-    own.len() == 1 || !is_of_process(&series.metric) || task_of(series, own).is_some() || names_processor()
-}
-
-/// Whether metrics are of processes of some of these tasks only: they are not how busy the processor was.
-fn is_partial(series: &[&Series], tasks: &BTreeSet<&str>) -> bool {
-    let told: BTreeSet<&str> = series.iter().filter_map(|own| task_of(own, tasks)).collect();
-    !told.is_empty() && told.len() < tasks.len()
-}
-
 /// That these tasks of a processor were not measured, while others were.
 fn partial(series: &Series, processor: &str, silent: &[&str]) -> Diagnostic {
     let message = format!("`{}` tells of some of the services on processor `{processor}` only", series.metric);
@@ -407,127 +302,11 @@ fn file(series: &Series) -> Place {
     Place::File { file: Arc::clone(&series.file) }
 }
 
-type OfProcessors<'s> = BTreeMap<String, Vec<&'s Series>>;
-
-/// Series by processor.
-struct Matched<'s> {
-    /// Those that tell most of it.
-    found: OfProcessors<'s>,
-    /// Where those are of processes, others of the whole machine.
-    machines: OfProcessors<'s>,
-}
-
-/// The series of each processor: those of one metric, of all of it rather than of some of its tasks, of the unit that tells most.
-fn matched<'s>(series: &'s [Series], known: &Known<'_>) -> Result<(Matched<'s>, Vec<Diagnostic>), Diagnostics> {
-    let Known { tasks, processors, .. } = known;
-    let (mut found, mut machines): (OfProcessors<'s>, OfProcessors<'s>) = Default::default();
-    let mut errors = Vec::new();
-    let mut others: BTreeSet<&str> = BTreeSet::new();
-    for own in series {
-        if own.resources.is_empty() {
-            match processors.iter().next().filter(|_| processors.len() == 1) {
-                Some(only) => found.entry(only.clone()).or_default().push(own),
-                None => errors.push(unnamed(own, processors)),
-            }
-            continue;
-        }
-        let processor = known.processor(&own.resources, &own.metric).map(|(processor, _)| processor);
-        if let Some(processor) = processor.filter(|processor| is_of(own, processor, tasks)) {
-            found.entry(processor.clone()).or_default().push(own);
-            continue;
-        }
-        let name = &*own.resources[0];
-        let near = own.resources.iter().find_map(|name| similar(name, processors.iter().map(String::as_str)));
-        match near {
-            Some(near) if others.insert(name) => errors.push(
-                Diagnostic::error(codes::UTILISATION_RESOURCE, file(own), format!("no processor is named `{name}`"))
-                    .with_hint(format!("did you mean `{near}`?")),
-            ),
-            _ => {
-                others.insert(name);
-            }
-        }
-    }
-    if found.is_empty() && errors.is_empty() {
-        errors.push(none_matched(&series[0], &others, known));
-    }
-    if !errors.is_empty() {
-        return Err(Diagnostics(errors));
-    }
-    let findings = (!others.is_empty()).then(|| {
-        let message = format!("utilisation of {} resources is of no processor of the model", others.len());
-        Diagnostic::new(Severity::Note, codes::UTILISATION_RESOURCE, file(&series[0]), message)
-            .with_note(format!("among them {}", some(others.iter().copied())))
-    });
-    for (processor, own) in &mut found {
-        let mut kinds: BTreeMap<(Unit, &str), Vec<&Series>> = BTreeMap::new();
-        for series in own.iter() {
-            kinds.entry((series.unit, series.kind())).or_default().push(series);
-        }
-        let is_of_machine = |own: &[&Series]| !own.iter().any(|series| is_of_process(&series.metric));
-        // What processes used is theirs, and what a machine used may be that of others, too.
-        let best = kinds
-            .iter()
-            .min_by_key(|(_, own)| (is_partial(own, &tasks[processor]), is_of_machine(own)))
-            .map(|(kind, _)| *kind);
-        *own = best.and_then(|best| kinds.remove(&best)).unwrap_or_default();
-        let rest = kinds.into_values().find(|own| is_of_machine(own));
-        if let Some(rest) = rest.filter(|_| !is_of_machine(own)) {
-            machines.insert(processor.clone(), rest);
-        }
-        // Beside all of a processor there may be what its pods or machines have of it.
-        let is_all = |series: &&Series| series.resources.iter().any(|name| name.eq_ignore_ascii_case(processor));
-        if own.iter().any(is_all) {
-            own.retain(is_all);
-        }
-    }
-    Ok((Matched { found, machines }, findings.into_iter().collect()))
-}
-
-/// The processor that a resource is: of its name, or the deployment that a pod is of.
-pub(super) fn processor_of<'p>(resource: &str, processors: &'p BTreeSet<String>) -> Option<&'p String> {
-    let same = |name: &&String| name.eq_ignore_ascii_case(resource);
-    let pod = |name: &&String| {
-        let rest = resource.strip_prefix(name.as_str()).and_then(|rest| rest.strip_prefix('-'));
-        // What a deployment or a stateful set appends has a digit in it, and what another service is called seldom.
-        rest.is_some_and(|rest| rest.bytes().any(|byte| byte.is_ascii_digit()) && rest.len() <= 20)
-    };
-    processors.iter().find(same).or_else(|| processors.iter().filter(pod).max_by_key(|name| name.len()))
-}
-
-fn unnamed(series: &Series, processors: &BTreeSet<String>) -> Diagnostic {
-    let message = format!("`{}` does not tell which processor it is of, and there are several", series.metric);
-    Diagnostic::error(codes::UTILISATION_RESOURCE, file(series), message)
-        .with_note(format!("there are {}", some(processors.iter().map(String::as_str))))
-        .with_hint("name the column after the processor, as `web (%)`, or add a column `resource`")
-}
-
-fn none_matched(series: &Series, others: &BTreeSet<&str>, known: &Known<'_>) -> Diagnostic {
-    let told = Diagnostic::error(codes::UTILISATION_RESOURCE, file(series), "no resource is a processor of the model")
-        .with_note(format!("utilisation is of {}", some(others.iter().copied())))
-        .with_note(format!("processors are {}", some(known.processors.iter().map(String::as_str))));
-    let told = if known.machines.is_empty() {
-        told
-    } else {
-        told.with_note(format!("machines are {}", some(known.machines.keys().copied())))
-    };
-    told.with_hint("name the processors of tasks so: `processor` under `[task.NAME]`")
-}
-
 /// That some of the machines of a processor stand for all of them.
 fn some_machines(series: &Series, processor: &str, seen: usize, machines: usize) -> Diagnostic {
     let message = format!("`{}` is of {seen} of the {machines} machines of processor `{processor}`", series.metric);
     Diagnostic::new(Severity::Note, codes::UTILISATION_RESOURCE, file(series), message)
         .with_note("the others are taken to be as busy")
-}
-
-/// Some of the names.
-fn some<'n>(names: impl Iterator<Item = &'n str> + Clone) -> String {
-    const SHOWN: usize = 8;
-    let count = names.clone().count();
-    let shown: Vec<String> = names.take(SHOWN).map(|name| format!("`{name}`")).collect();
-    let more = if count > SHOWN { format!(" and {} more", count - SHOWN) } else { String::new() };
-    format!("{}{more}", shown.join(", "))
 }
 
 /// From the first start of an operation to the last end, seconds.
@@ -544,81 +323,6 @@ fn shift(series: &[Series], window: (f64, f64)) -> f64 {
     if last < DATED && window.0 >= DATED { window.0 - first } else { 0.0 }
 }
 
-/// The mean within a stretch of time: of a counter its growth, of other values what they are for as long as they stand.
-fn mean(series: &Series, (from, to): (f64, f64), shift: f64) -> Option<f64> {
-    let samples = &series.samples;
-    let step = usual_step(samples).unwrap_or(0.0);
-    let within = |time: f64| time + shift >= from - step && time + shift <= to + step;
-    if series.unit == Unit::Seconds {
-        let own: Vec<(f64, f64)> = samples.iter().copied().filter(|(time, _)| within(*time)).collect();
-        let (first, last) = (own.first()?, own.last()?);
-        // A counter that falls was set back to zero.
-        let grown: f64 =
-            own.windows(2).map(|pair| if pair[1].1 >= pair[0].1 { pair[1].1 - pair[0].1 } else { pair[1].1 }).sum();
-        return (last.0 > first.0).then(|| grown / (last.0 - first.0));
-    }
-    let (mut sum, mut seconds) = (0.0, 0.0);
-    for (place, (time, value)) in samples.iter().enumerate() {
-        let length = samples.get(place + 1).map_or(step, |next| (next.0 - time).min(LONG * step)).max(0.0);
-        let (begin, end) = ((time + shift).max(from), (time + shift + length).min(to));
-        let part = if length > 0.0 { (end - begin).max(0.0) } else { f64::from(u8::from(begin <= end)) };
-        sum += value * part;
-        seconds += part;
-    }
-    (seconds > 0.0).then(|| sum / seconds)
-}
-
-/// The mean of a series over all of the time in which any of several was measured.
-#[derive(Clone, Copy, Debug)]
-struct OverTime<'s> {
-    series: &'s Series,
-    mean: f64,
-    /// The part of that time in which it was measured itself.
-    part: f64,
-}
-
-/// Means over all of the time in which any of the series was measured: processes that follow each other do not add up.
-fn over_time<'s>(means: Vec<(&'s Series, f64)>, window: (f64, f64), shift: f64) -> Vec<OverTime<'s>> {
-    let lives: Vec<(f64, f64)> = means.iter().map(|(series, _)| life(series, window, shift)).collect();
-    let mut ordered = lives.clone();
-    ordered.sort_by(|left, right| left.0.total_cmp(&right.0));
-    let (mut all, mut until) = (0.0, f64::NEG_INFINITY);
-    for (from, to) in ordered {
-        all += (to - from.max(until)).max(0.0);
-        until = until.max(to);
-    }
-    let own = |((series, mean), (from, to)): ((&'s Series, f64), (f64, f64))| {
-        let part = if all > 0.0 { (to - from) / all } else { 1.0 };
-        OverTime { series, mean: mean * part, part }
-    };
-    means.into_iter().zip(lives).map(own).collect()
-}
-
-/// The busy part of machines that are alike, each of which has a series.
-fn shared(means: &[OverTime<'_>]) -> f64 {
-    let (busy, together) = means.iter().fold((0.0, 0.0), |sum, own| (sum.0 + own.mean, sum.1 + own.part));
-    busy / together
-}
-
-/// From when to when a series tells within a stretch of time: from a sample's usual interval before its first one to one after its last; of one sample nobody knows.
-fn life(series: &Series, (from, to): (f64, f64), shift: f64) -> (f64, f64) {
-    let step = usual_step(&series.samples).unwrap_or(0.0);
-    let Some((first, last)) =
-        series.samples.first().zip(series.samples.last()).filter(|(first, last)| last.0 > first.0)
-    else {
-        return (from, to);
-    };
-    let within = |time: f64| (time + shift).clamp(from, to);
-    (within(first.0 - step), within(last.0 + step))
-}
-
-/// The median interval between samples.
-fn usual_step(samples: &[(f64, f64)]) -> Option<f64> {
-    let mut steps: Vec<f64> = samples.windows(2).map(|pair| pair[1].0 - pair[0].0).collect();
-    steps.sort_by(f64::total_cmp);
-    steps.get(steps.len() / 2).copied()
-}
-
 fn apart(series: &Series, window: (f64, f64), shift: f64) -> Diagnostic {
     let (first, last) = (series.samples.first(), series.samples.last());
     let own = first.zip(last).map(|(first, last)| (first.0 + shift, last.0 + shift)).unwrap_or_default();
@@ -627,71 +331,4 @@ fn apart(series: &Series, window: (f64, f64), shift: f64) -> Diagnostic {
         .with_note(format!("it was measured from {} s to {} s", load::short(own.0), load::short(own.1)))
         .with_note(format!("the traces are from {} s to {} s", load::short(window.0), load::short(window.1)))
         .with_hint("times are seconds since 1970 in UTC; name the unit in the header, as `time_ms`")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Series, Unit, is_machine, mean, over_time, processor_of};
-
-    fn series(unit: Unit, samples: &[(f64, f64)]) -> Series {
-        let samples = samples.to_vec();
-        Series { file: "u.csv".into(), metric: "cpu".to_owned(), resources: Vec::new(), unit, samples }
-    }
-
-    #[test]
-    fn counters_grow_and_are_set_back() {
-        let own = series(Unit::Seconds, &[(0.0, 100.0), (10.0, 105.0), (20.0, 1.0), (30.0, 6.0)]);
-        assert_eq!(mean(&own, (0.0, 30.0), 0.0), Some(11.0 / 30.0));
-        assert_eq!(mean(&own, (100.0, 130.0), 0.0), None);
-    }
-
-    #[test]
-    fn values_count_while_they_stand_within_the_traces() {
-        let own = series(Unit::Cores, &[(0.0, 9.0), (10.0, 1.0), (20.0, 3.0), (30.0, 9.0)]);
-        assert_eq!(mean(&own, (10.0, 30.0), 0.0), Some(2.0));
-        assert_eq!(mean(&own, (1010.0, 1030.0), 1000.0), Some(2.0));
-    }
-
-    #[test]
-    fn processes_that_follow_each_other_do_not_add_up() {
-        let cores = |from: i32, to: i32| {
-            let samples: Vec<(f64, f64)> = (from..=to).map(|time| (f64::from(time), 0.5)).collect();
-            series(Unit::Cores, &samples)
-        };
-        let of = |all: &[Series]| {
-            let means: Vec<(&Series, f64)> = all.iter().map(|own| (own, 0.5)).collect();
-            let means = over_time(means, (0.0, 100.0), 0.0);
-            (means.iter().map(|own| own.mean).sum::<f64>(), means.iter().map(|own| own.part).sum::<f64>())
-        };
-        let near = |(busy, together): (f64, f64), truth: f64| {
-            assert!(
-                (busy / truth - 0.5).abs() < 0.01 && (together / truth - 1.0).abs() < 0.02,
-                "{busy} {together} {truth}"
-            );
-        };
-        near(of(&[cores(1, 99), cores(3, 100)]), 2.0);
-        near(of(&[cores(1, 49), cores(50, 99)]), 1.0);
-        near(of(&[cores(1, 99), cores(50, 99)]), 1.5);
-        // What was measured in a part of the time only stands for all of it.
-        near(of(&[cores(30, 60)]), 1.0);
-    }
-
-    #[test]
-    fn pods_are_of_their_deployment() {
-        let known = ["geo", "geo-cache", "web"].map(str::to_owned).into();
-        let of = |name: &str| processor_of(name, &known).map(String::as_str);
-        assert_eq!(of("geo-6455488cd8-9pdxx"), Some("geo"));
-        assert_eq!(of("geo-cache-0"), Some("geo-cache"));
-        assert_eq!(of("WEB"), Some("web"));
-        assert_eq!(of("geo-store"), None);
-    }
-
-    #[test]
-    fn machines_go_by_names_with_ports_and_domains() {
-        let same = ["db1", "DB1", "db1:9100", "db1.example.com", "db1.example.com:9100"];
-        assert!(same.iter().all(|name| is_machine("db1", name)));
-        assert!(is_machine("db1.example.com", "db1") && is_machine("10.0.0.1", "10.0.0.1:9100"));
-        assert!(!is_machine("10.0.0.1", "10") && !is_machine("10", "10.0.0.1"));
-        assert!(!["db", "db10", "db1-x", "db1x.example.com"].iter().any(|name| is_machine("db1", name)));
-    }
 }
