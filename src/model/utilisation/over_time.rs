@@ -63,16 +63,16 @@ pub fn shared(means: &[OverTime<'_>]) -> f64 {
     busy / together
 }
 
-/// From when to when a series tells within a stretch of time: from a sample's usual interval before its first one to one after its last; of one sample nobody knows.
+/// From when to when a series tells within a stretch of time: half a sample's usual interval before its first one to as long after its last, so that those that follow each other do not overlap; of one sample nobody knows.
 fn life(series: &Series, (from, to): (f64, f64), shift: f64) -> (f64, f64) {
-    let step = usual_step(&series.samples).unwrap_or(0.0);
+    let half = usual_step(&series.samples).unwrap_or(0.0) / 2.0;
     let Some((first, last)) =
         series.samples.first().zip(series.samples.last()).filter(|(first, last)| last.0 > first.0)
     else {
         return (from, to);
     };
     let within = |time: f64| (time + shift).clamp(from, to);
-    (within(first.0 - step), within(last.0 + step))
+    (within(first.0 - half), within(last.0 + half))
 }
 
 /// The median interval between samples.
