@@ -250,7 +250,7 @@ impl Presence {
     fn look(&mut self, stretch: &[Stay], long: u64) {
         let Some(first) = stretch.first() else { return };
         let is_coarse = stretch.iter().all(|stay| clocks::is_whole(stay.start) && clocks::is_whole(stay.end()));
-        // Those that take no time by the clock find others, and no others find them.
+        // Zero-length stays find others, and no others find them.
         let lasting = |stays: &[Stay]| stays.iter().filter(|stay| stay.length > 0).count() as u64;
         let mut ends: Vec<i64> = stretch.iter().filter(|stay| stay.length > 0).map(Stay::end).collect();
         ends.sort_unstable();

@@ -10,10 +10,10 @@ use crate::diagnostic::{Diagnostic, Diagnostics, Place, Severity};
 use crate::lqn::submodel::SubModel;
 use crate::model::config::Configuration;
 use crate::model::requests::Requests;
-use crate::model::utilisation::over_time::{OverTime, mean, over_time, shared};
+use crate::model::utilisation::over_time::{OverTime, Total, mean, over_time};
 pub(super) use crate::model::utilisation::resources::processor_of;
-use crate::model::utilisation::resources::{Known, Matched, is_of, is_of_process, matched, some, task_of};
-use crate::model::{codes, deployment, load};
+use crate::model::utilisation::resources::{Known, Matched, is_of_process, matched, some, task_of};
+use crate::model::{codes, load};
 
 /// Values of one metric of one resource over time.
 #[derive(Clone, Debug, PartialEq)]
@@ -104,7 +104,7 @@ pub struct Measured {
     pub processors: BTreeMap<String, Busy>,
     /// How many servers tasks that share a processor kept busy, each of which was measured by itself. Where some were not, the processor is not among those above.
     pub tasks: BTreeMap<String, f64>,
-    /// How busy their machines were in all, where what is above is what processes used: others run there, too.
+    /// Utilisation of whole machines by processor, where `processors` and `tasks` have that of processes only.
     pub machines: BTreeMap<String, Busy>,
 }
 
@@ -136,60 +136,43 @@ pub fn measured(
     }
     let mut measured = Measured::default();
     for (processor, own) in found {
-        // What was measured at other times belongs to other loads.
-        let means = own.iter().filter_map(|series| Some((*series, mean(series, window, shift)?)));
-        let means = over_time(means.collect(), window, shift);
+        let means = over_time(&own, window, shift);
         if means.is_empty() {
             return Err(apart(own[0], window, shift).into());
         }
-        let sum: f64 = means.iter().map(|own| own.mean).sum();
         let machines = known.machines_of(&processor);
-        let seen: BTreeSet<&str> =
-            means.iter().filter_map(|own| known.processor(&own.series.resources, &own.series.metric)?.1).collect();
+        let seen: BTreeSet<&str> = means.iter().filter_map(|own| known.whose(own.series)?.1).collect();
         let is_part = !seen.is_empty() && seen.len() < machines;
         if is_part {
             findings.push(some_machines(own[0], &processor, seen.len(), machines));
         }
-        let busy = match own[0].unit {
-            Unit::Share => match tasks.get(&processor).filter(|tasks| tasks.len() > 1) {
-                // Each process has its share of all processors of its machine.
-                Some(tasks) if is_of_process(&own[0].metric) => {
-                    let told = by_task(&means, tasks).unwrap_or_default();
-                    let silent: Vec<&str> = tasks.iter().copied().filter(|task| !told.contains_key(*task)).collect();
-                    if !silent.is_empty() {
-                        findings.push(partial(own[0], &processor, &silent));
-                        continue;
-                    }
-                    Busy::Share(told.values().map(TaskMean::share).sum())
-                }
-                _ => Busy::Share(shared(&means)),
-            },
-            Unit::Cores | Unit::Seconds => {
-                let tasks = tasks.get(&processor).filter(|tasks| tasks.len() > 1);
-                let told = tasks.and_then(|tasks| Some((by_task(&means, tasks)?, tasks)));
-                if let Some((told, tasks)) = told {
-                    let silent: Vec<&str> = tasks.iter().copied().filter(|task| !told.contains_key(*task)).collect();
-                    let is_whole = silent.is_empty();
-                    measured.tasks.extend(told.into_iter().map(|(task, own)| (task, own.sum)));
-                    if !is_whole {
-                        findings.push(partial(own[0], &processor, &silent));
-                        continue;
-                    }
-                }
-                // What the machines do that were not measured is taken to be what the others do.
-                Busy::Cores(if is_part { sum * machines as f64 / seen.len() as f64 } else { sum })
+        let is_share = own[0].unit == Unit::Share;
+        let sharing = tasks.get(&processor).filter(|tasks| tasks.len() > 1);
+        // A process's share is that of all processors of its machine: shares of no known task are no utilisation of the whole.
+        let is_apart = is_share && is_of_process(&own[0].metric);
+        let by_task = sharing.and_then(|tasks| Some((by_task(&means, tasks).or(is_apart.then(BTreeMap::new))?, tasks)));
+        if let Some((told, tasks)) = &by_task {
+            let silent: Vec<&str> = tasks.iter().copied().filter(|task| !told.contains_key(*task)).collect();
+            if !is_share {
+                measured.tasks.extend(told.iter().map(|(task, total)| (task.clone(), total.sum)));
             }
+            if !silent.is_empty() {
+                findings.push(partial(own[0], &processor, &silent));
+                continue;
+            }
+        }
+        let busy = match (Total::of(&means).busy(own[0].unit), by_task) {
+            (Busy::Share(_), Some((told, _))) => Busy::Share(told.values().map(Total::share).sum()),
+            // Machines without metrics are taken to be as busy as those with.
+            (Busy::Cores(sum), _) if is_part => Busy::Cores(sum * machines as f64 / seen.len() as f64),
+            (busy, _) => busy,
         };
         measured.processors.insert(processor, busy);
     }
     for (processor, own) in whole {
-        let means = own.iter().filter_map(|series| Some((*series, mean(series, window, shift)?)));
-        let means = over_time(means.collect(), window, shift);
+        let means = over_time(&own, window, shift);
         if !means.is_empty() {
-            let is_share = own[0].unit == Unit::Share;
-            let cores = || means.iter().map(|own| own.mean).sum();
-            let busy = if is_share { Busy::Share(shared(&means)) } else { Busy::Cores(cores()) };
-            measured.machines.insert(processor, busy);
+            measured.machines.insert(processor, Total::of(&means).busy(own[0].unit));
         }
     }
     Ok((measured, findings))
@@ -214,8 +197,7 @@ pub fn left_out(measured: &Measured, sub: &SubModel, configuration: &Configurati
 /// the least holds.
 pub fn cores(told: &[Capacity], sub: &SubModel, configuration: &Configuration) -> Cores {
     let known = Known::of(sub, configuration);
-    let placed = deployment::placed(sub, configuration).configuration;
-    let copies = |name: &str| placed.processors.get(name).and_then(|own| own.replicas).unwrap_or(1);
+    let copies = |name: &str| known.placed.processors.get(name).and_then(|own| own.replicas).unwrap_or(1);
     let mut by_metric: BTreeMap<(&String, &str), Vec<&Capacity>> = BTreeMap::new();
     for own in told {
         if let Some((name, _)) = known.processor(&own.resources, &own.metric) {
@@ -245,15 +227,11 @@ pub fn cores(told: &[Capacity], sub: &SubModel, configuration: &Configuration) -
 /// and of the task whose process it is of, and no others. What nothing of it has to do with is left out: servers of metrics send all that they have.
 pub fn fitting(series: &[Series], sub: &SubModel) -> Vec<Series> {
     let known = Known::of(sub, &Configuration::default());
-    let tasks = &known.tasks;
     let Some(window) = recorded(sub) else { return Vec::new() };
     let fit = |own: &Series| {
-        let (processor, machine) = known.processor(&own.resources, &own.metric)?;
-        if !is_of(own, processor, tasks) {
-            return None;
-        }
+        let (processor, machine) = known.whose(own)?;
         mean(own, window, 0.0)?;
-        let task = task_of(own, &tasks[processor]).filter(|task| task != processor);
+        let task = task_of(own, &known.tasks[processor]).filter(|task| task != processor);
         let names = [Some(&**processor), machine, task];
         let resources = names.into_iter().flatten().map(str::to_owned).collect();
         Some(Series { resources, ..own.clone() })
@@ -263,28 +241,11 @@ pub fn fitting(series: &[Series], sub: &SubModel) -> Vec<Series> {
     fitting
 }
 
-/// What processes of a task used.
-#[derive(Clone, Copy, Debug, Default)]
-struct TaskMean {
-    /// All of them together.
-    sum: f64,
-    /// How many were there together on the mean.
-    together: f64,
-}
-
-impl TaskMean {
-    /// Each on the mean, where values are parts of their machines.
-    fn share(&self) -> f64 {
-        self.sum / self.together.max(f64::MIN_POSITIVE)
-    }
-}
-
-/// What was measured of each of these tasks; `None` where it is not known of which of them all of that is.
-fn by_task(means: &[OverTime<'_>], tasks: &BTreeSet<&str>) -> Option<BTreeMap<String, TaskMean>> {
-    let mut found: BTreeMap<String, TaskMean> = BTreeMap::new();
+/// The total of each of these tasks; `None` where a series is of none of them.
+fn by_task(means: &[OverTime<'_>], tasks: &BTreeSet<&str>) -> Option<BTreeMap<String, Total>> {
+    let mut found: BTreeMap<String, Total> = BTreeMap::new();
     for own in means {
-        let task = found.entry(task_of(own.series, tasks)?.to_owned()).or_default();
-        (task.sum, task.together) = (task.sum + own.mean, task.together + own.part);
+        found.entry(task_of(own.series, tasks)?.to_owned()).or_default().add(own);
     }
     Some(found)
 }

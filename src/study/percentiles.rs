@@ -6,7 +6,7 @@ use crate::lqn::results::Results;
 use crate::model::{Origins, codes};
 use crate::study::outlook::{LoadOutlook, Outlook};
 use crate::study::scenario::ScenarioResult;
-use crate::study::unlike::{busiest_first, compared};
+use crate::study::unlike::{compared, of_the_busiest};
 
 /// How far a predicted percentile may lie from the traced one, as a part of it, before it is worth a word.
 const TOLERANCE: f64 = 0.25;
@@ -23,7 +23,7 @@ pub fn percentiles_unlike_traced(
         return Vec::new();
     }
     let found = outlook.loads.iter().filter_map(|load| Some((load.throughput, unlike(load)?)));
-    busiest_first(found.collect(), "predicted percentiles are unlike the traced ones")
+    of_the_busiest(found.collect(), "percentiles")
 }
 
 fn unlike(load: &LoadOutlook) -> Option<Diagnostic> {

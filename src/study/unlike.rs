@@ -43,26 +43,26 @@ pub fn unlike_traced(
     let (unqueued, whole) = (OnceCell::new(), OnceCell::new());
     let causes = Causes { model, results, origins, outlook, assumed, unqueued, whole };
     let found = scenarios.iter().filter_map(|scenario| Some((scenario.throughput, causes.finding(scenario)?)));
-    busiest_first(found.collect(), "predicted responses are unlike the traced ones")
+    of_the_busiest(found.collect(), "responses")
 }
 
-/// Scenarios whose differences are told one by one.
+/// The most scenarios that get a finding each.
 const SHOWN: usize = 8;
 
-/// Of findings, each of a scenario of so much throughput, those of the busiest ones in their order, and how many more there are.
-pub(super) fn busiest_first(found: Vec<(f64, Diagnostic)>, what: &str) -> Vec<Diagnostic> {
+/// Findings of the scenarios with the highest throughput, in their order, and one that counts the rest. Each comes with the throughput of its scenario.
+pub(super) fn of_the_busiest(found: Vec<(f64, Diagnostic)>, what: &str) -> Vec<Diagnostic> {
     let more = found.len().saturating_sub(SHOWN);
-    let Some(last) = found.iter().map(|(_, finding)| finding).next_back().filter(|_| more > 0) else {
-        return found.into_iter().map(|(_, finding)| finding).collect();
-    };
-    let rest = Diagnostic::warning(last.code, Place::Nowhere, format!("of {more} more scenarios, {what}"))
-        .with_note(format!("the {SHOWN} scenarios with most operations are told above"))
-        .with_hint("the table shows all of them, predicted beside traced");
+    let rest = found.first().filter(|_| more > 0).map(|(_, finding)| {
+        let message = format!("predicted {what} of {more} more scenarios are unlike the traced ones");
+        Diagnostic::warning(finding.code, Place::Nowhere, message)
+            .with_note(format!("findings above name the {SHOWN} scenarios with the highest throughput"))
+            .with_hint("the table shows all of them, predicted beside traced")
+    });
     let mut order: Vec<usize> = (0..found.len()).collect();
     order.sort_by(|left, right| found[*right].0.total_cmp(&found[*left].0));
     let shown: BTreeSet<usize> = order.into_iter().take(SHOWN).collect();
     let shown = found.into_iter().enumerate().filter(|(number, _)| shown.contains(number));
-    shown.map(|(_, (_, finding))| finding).chain([rest]).collect()
+    shown.map(|(_, (_, finding))| finding).chain(rest).collect()
 }
 
 /// How a prediction differs from what was traced, in words.

@@ -174,13 +174,13 @@ fn one_by_one(
     let too_many = known.filter(|least| least.len() == sizes.len() && larger(least));
     // Where one network says all that the model does, its formulas are as exact as a chain of any length.
     let may_be_exact = too_many.is_none() && options.states > 0 && !solver.is_large();
-    if may_be_exact && solver.is_exact_after_a_sweep() {
-        let mut solver = Solver::new(&plan, &decomposition, options.heuristics)?;
+    if may_be_exact && Solver::new(&plan, &decomposition, options.heuristics)?.is_exact_after_a_sweep() {
         let convergence = solver.run(options, observer)?;
         if convergence.exact {
             let results = sound(assemble::results(&solver, convergence))?;
             return Ok((results, WarmStart { shape, ..WarmStart::default() }));
         }
+        solver = Solver::new(&plan, &decomposition, options.heuristics)?;
     }
     if too_many.is_none()
         && !is_dispatched
@@ -192,9 +192,6 @@ fn one_by_one(
         let rough = if is_dispatched { None } else { ctmc::solve_roughly(&plan, options.states) };
         let results = rough.map_or(Err(refusal), sound)?;
         return Ok((results, WarmStart { shape, ..WarmStart::default() }));
-    }
-    if may_be_exact {
-        solver = Solver::new(&plan, &decomposition, options.heuristics)?;
     }
     start = start.filter(|start| !start.row.is_empty());
     let limit = options.iterations.div_ceil(2).max(1);

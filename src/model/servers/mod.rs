@@ -182,7 +182,7 @@ impl Traced {
                 let part = imputed(place) * told(&index).unwrap_or(1.0);
                 // Of those that were not traced nobody knows how they made others wait.
                 let spread = if probability < 1.0 { 1.0 } else { fit.imputed.spread[place] };
-                // A model with customers lets nobody queue longer than as seen; one with open arrivals, as arrivals by chance do.
+                // Closed models queue no longer than the traces did. Open ones queue as Poisson arrivals do.
                 let waited = if is_closed { 1.0 - imputed(place) } else { 1.0 };
                 traced.own.insert(index, OwnTime { spread, ..load.own_time(part, waited, fit.discipline) });
             }
@@ -336,7 +336,7 @@ impl Traced {
         self.hosts.iter().filter_map(of).collect()
     }
 
-    /// Says which processors others keep busy.
+    /// Names the processors that were measured to be busier than traced operations make them.
     pub fn others_finding(&self, others: &BTreeMap<String, f64>) -> Option<Diagnostic> {
         let short = |value: f64| load::short((value * 1000.0).round() / 1000.0);
         let line = |(name, busy): (&String, &f64)| {
@@ -344,19 +344,18 @@ impl Traced {
                 .hosts
                 .get(name)
                 .map_or(0.0, |host| host.utilization * f64::from(host.servers) / f64::from(host.copies));
-            format!("`{name}`: {} servers, beside the {} that traced operations use", short(*busy), short(used))
+            format!("`{name}`: {} servers more than the {} that traced operations use", short(*busy), short(used))
         };
         let (count, lines) = (others.len(), others.iter().map(line));
-        let processors = if count == 1 { "a processor".to_owned() } else { format!("{count} processors") };
-        let message = format!("others keep {processors} busy that the model does not have");
+        let message = match count {
+            1 => "a processor was measured to be busier than traced operations make it".to_owned(),
+            _ => format!("{count} processors were measured to be busier than traced operations make them"),
+        };
         let finding = Diagnostic::warning(codes::OTHERS, Place::Nowhere, message);
         let told = lines.take(SHOWN).fold(finding, Diagnostic::with_note);
         let told = if count > SHOWN { told.with_note(format!("and {} more", count - SHOWN)) } else { told };
         (count > 0).then(|| {
-            told.with_note(
-                "predictions for more load are too fast: what requests wait for the others does not grow with it",
-            )
-            .with_hint(
+            told.with_note("the model leaves that out, so that predictions for more load are too fast").with_hint(
                 "trace what else runs there; where requests were sampled and traces do not tell, give `--sampling`",
             )
         })
@@ -586,7 +585,7 @@ impl Load {
         Self { scale: self.scale, ..Self::busy(stations, self.there, busy, self.imputed, fit) }
     }
 
-    /// What time is that had a processor for this part of it by itself, and waited for one for another part at the most.
+    /// Divides own time of which `imputed` is the part with a processor by the times of spans alone, and `waited` the most that queued for one.
     fn own_time(&self, imputed: f64, waited: f64, discipline: Discipline) -> OwnTime {
         let processor = (imputed * self.scale).min(1.0);
         let queueing = match discipline {

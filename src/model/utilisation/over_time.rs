@@ -1,6 +1,6 @@
 //! Means of what was measured over the time of a recording.
 
-use crate::model::utilisation::{Series, Unit};
+use crate::model::utilisation::{Busy, Series, Unit};
 
 /// A sample stands for at most so many times the usual interval.
 const LONG: f64 = 3.0;
@@ -40,27 +40,58 @@ pub struct OverTime<'s> {
     pub part: f64,
 }
 
-/// Means over all of the time in which any of the series was measured: processes that follow each other do not add up.
-pub fn over_time<'s>(means: Vec<(&'s Series, f64)>, window: (f64, f64), shift: f64) -> Vec<OverTime<'s>> {
-    let lives: Vec<(f64, f64)> = means.iter().map(|(series, _)| life(series, window, shift)).collect();
-    let mut ordered = lives.clone();
-    ordered.sort_by(|left, right| left.0.total_cmp(&right.0));
+/// Means over all of the time in which any of the series was measured, of those that were measured in the window: processes that follow each other do not add up. What was measured at
+/// other times belongs to other loads.
+pub fn over_time<'s>(series: &[&'s Series], window: (f64, f64), shift: f64) -> Vec<OverTime<'s>> {
+    let means = series.iter().filter_map(|own| Some((*own, mean(own, window, shift)?, life(own, window, shift))));
+    let means: Vec<(&'s Series, f64, (f64, f64))> = means.collect();
+    let mut lives: Vec<(f64, f64)> = means.iter().map(|(_, _, life)| *life).collect();
+    lives.sort_by(|left, right| left.0.total_cmp(&right.0));
     let (mut all, mut until) = (0.0, f64::NEG_INFINITY);
-    for (from, to) in ordered {
+    for (from, to) in lives {
         all += (to - from.max(until)).max(0.0);
         until = until.max(to);
     }
-    let own = |((series, mean), (from, to)): ((&'s Series, f64), (f64, f64))| {
+    let own = |(series, mean, (from, to))| {
         let part = if all > 0.0 { (to - from) / all } else { 1.0 };
         OverTime { series, mean: mean * part, part }
     };
-    means.into_iter().zip(lives).map(own).collect()
+    means.into_iter().map(own).collect()
 }
 
-/// The busy part of machines that are alike, each of which has a series.
-pub fn shared(means: &[OverTime<'_>]) -> f64 {
-    let (busy, together) = means.iter().fold((0.0, 0.0), |sum, own| (sum.0 + own.mean, sum.1 + own.part));
-    busy / together
+/// What several series come to.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Total {
+    /// The sum of their means.
+    pub sum: f64,
+    /// How many were there together on the mean.
+    together: f64,
+}
+
+impl Total {
+    /// Of these.
+    pub fn of(means: &[OverTime<'_>]) -> Self {
+        let mut total = Self::default();
+        for own in means {
+            total.add(own);
+        }
+        total
+    }
+
+    /// Takes in one more.
+    pub fn add(&mut self, own: &OverTime<'_>) {
+        (self.sum, self.together) = (self.sum + own.mean, self.together + own.part);
+    }
+
+    /// Each on the mean, where values are parts of machines that are alike.
+    pub fn share(&self) -> f64 {
+        self.sum / self.together.max(f64::MIN_POSITIVE)
+    }
+
+    /// In the unit of the values.
+    pub fn busy(&self, unit: Unit) -> Busy {
+        if unit == Unit::Share { Busy::Share(self.share()) } else { Busy::Cores(self.sum) }
+    }
 }
 
 /// From when to when a series tells within a stretch of time: half a sample's usual interval before its first one to as long after its last, so that those that follow each other do not overlap; of one sample nobody knows.
@@ -84,7 +115,7 @@ fn usual_step(samples: &[(f64, f64)]) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::{mean, over_time};
+    use super::{Total, mean, over_time};
     use crate::model::utilisation::{Series, Unit};
 
     fn series(unit: Unit, samples: &[(f64, f64)]) -> Series {
@@ -113,9 +144,8 @@ mod tests {
             series(Unit::Cores, &samples)
         };
         let of = |all: &[Series]| {
-            let means: Vec<(&Series, f64)> = all.iter().map(|own| (own, 0.5)).collect();
-            let means = over_time(means, (0.0, 100.0), 0.0);
-            (means.iter().map(|own| own.mean).sum::<f64>(), means.iter().map(|own| own.part).sum::<f64>())
+            let total = Total::of(&over_time(&all.iter().collect::<Vec<_>>(), (0.0, 100.0), 0.0));
+            (total.sum, total.together)
         };
         let near = |(busy, together): (f64, f64), truth: f64| {
             assert!(

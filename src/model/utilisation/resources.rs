@@ -25,6 +25,8 @@ pub type Tasks<'s> = BTreeMap<String, BTreeSet<&'s str>>;
 
 /// What a resource of metrics may be.
 pub struct Known<'s> {
+    /// The configuration with what traces tell of instances and machines.
+    pub placed: Configuration,
     pub tasks: Tasks<'s>,
     processors: BTreeSet<String>,
     /// The processor that machines are of, by their names in the traces; none of those where tasks of several run.
@@ -33,11 +35,11 @@ pub struct Known<'s> {
 
 impl<'s> Known<'s> {
     pub fn of(sub: &'s SubModel, configuration: &Configuration) -> Self {
-        let placed = &deployment::placed(sub, configuration).configuration;
-        let tasks = tasks_of(sub, placed);
+        let placed = deployment::placed(sub, configuration).configuration;
+        let tasks = tasks_of(sub, &placed);
         let mut on: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
         for (replica, _) in sub.deployment.replicas().filter(|(replica, _)| replica.machine.is_some()) {
-            let processor = processor_of_task(sub.names.text(replica.task), placed);
+            let processor = processor_of_task(sub.names.text(replica.task), &placed);
             on.entry(sub.names.text(replica.machine)).or_default().insert(processor);
         }
         let only = |(machine, mut on): (&'s str, BTreeSet<String>)| {
@@ -45,7 +47,7 @@ impl<'s> Known<'s> {
             Some((machine, only.filter(|only| tasks.contains_key(only))?))
         };
         let machines = on.into_iter().filter_map(only).collect();
-        Self { processors: tasks.keys().cloned().collect(), machines, tasks }
+        Self { placed, processors: tasks.keys().cloned().collect(), machines, tasks }
     }
 
     /// The processor that some values are of, by the names of their resource, and the machine, where they are all of a machine.
@@ -60,6 +62,12 @@ impl<'s> Known<'s> {
         };
         let at_machine = |name| (name, placed().filter(|(own, _)| *own == name).and_then(|(_, machine)| machine));
         same.map(at_machine).or_else(placed).or_else(|| of_pod().map(|name| (name, None)))
+    }
+
+    /// The processor that a series is of, and the machine as above; `None` also where it is of a process of none of the processor's tasks.
+    pub fn whose(&self, series: &Series) -> Option<(&String, Option<&'s str>)> {
+        let found = self.processor(&series.resources, &series.metric);
+        found.filter(|(processor, _)| is_of(series, processor, &self.tasks))
     }
 
     /// How many machines a processor is made of.
@@ -84,7 +92,7 @@ fn is_machine(machine: &str, resource: &str) -> bool {
 }
 
 /// The tasks of processors by a configuration in which all tasks are placed.
-pub fn tasks_of<'s>(sub: &'s SubModel, configuration: &Configuration) -> Tasks<'s> {
+fn tasks_of<'s>(sub: &'s SubModel, configuration: &Configuration) -> Tasks<'s> {
     let mut tasks = Tasks::new();
     for entry in sub.entries().iter().filter(|entry| entry.interaction != Interaction::Customer) {
         let task = sub.names.text(entry.task);
@@ -102,7 +110,7 @@ fn processor_of_task(task: &str, configuration: &Configuration) -> String {
 const OF_PROCESSES: [&str; 6] = ["process", "container", "dotnet_process", "jvm", "k8s_container", "k8s_pod"];
 
 /// Whether a metric of a process is of one of the tasks of its processor, as far as can be told. Others run there, too, whom no trace shows.
-pub fn is_of(series: &Series, processor: &str, tasks: &Tasks<'_>) -> bool {
+fn is_of(series: &Series, processor: &str, tasks: &Tasks<'_>) -> bool {
     let own = &tasks[processor];
     let names_processor = || {
         let processors = std::iter::once(processor.to_owned()).collect();
@@ -117,9 +125,10 @@ fn is_partial(series: &[&Series], tasks: &BTreeSet<&str>) -> bool {
     !told.is_empty() && told.len() < tasks.len()
 }
 
+/// Series by processor.
 pub type OfProcessors<'s> = BTreeMap<String, Vec<&'s Series>>;
 
-/// Series by processor.
+/// Series that were matched with processors.
 pub struct Matched<'s> {
     /// Those that tell most of it.
     pub found: OfProcessors<'s>,
@@ -141,8 +150,7 @@ pub fn matched<'s>(series: &'s [Series], known: &Known<'_>) -> Result<(Matched<'
             }
             continue;
         }
-        let processor = known.processor(&own.resources, &own.metric).map(|(processor, _)| processor);
-        if let Some(processor) = processor.filter(|processor| is_of(own, processor, tasks)) {
+        if let Some((processor, _)) = known.whose(own) {
             found.entry(processor.clone()).or_default().push(own);
             continue;
         }
@@ -185,7 +193,7 @@ pub fn matched<'s>(series: &'s [Series], known: &Known<'_>) -> Result<(Matched<'
         if let Some(rest) = rest.filter(|_| !is_of_machine(own)) {
             machines.insert(processor.clone(), rest);
         }
-        // Beside all of a processor there may be what its pods or machines have of it.
+        // Series of the whole processor go before those of its pods or machines.
         let is_all = |series: &&Series| series.resources.iter().any(|name| name.eq_ignore_ascii_case(processor));
         if own.iter().any(is_all) {
             own.retain(is_all);
