@@ -75,6 +75,9 @@ pub struct Options<'r> {
     pub reading: Reading,
     /// How entries are merged.
     pub merge: EntryMerge,
+    /// Whether invocations that a service recorded nothing of are [apart](crate::lqn::submodel::EntryKey::apart) from those that it recorded, for who
+    /// waits for the rest of traces.
+    pub is_silent_apart: bool,
     /// How interactions are recognised; where it is not given, the traces tell.
     pub analysis: Option<Analysis>,
     /// Messages: whether tasks serve several requests at once, by threads that are to be guessed.
@@ -121,6 +124,7 @@ impl Default for Options<'_> {
         Self {
             reading: Reading::default(),
             merge: EntryMerge::Name,
+            is_silent_apart: false,
             analysis: None,
             guess_threads: false,
             engine: EngineKind::Plans,
@@ -140,6 +144,7 @@ impl fmt::Debug for Options<'_> {
         f.debug_struct("Options")
             .field("reading", &self.reading)
             .field("merge", &self.merge)
+            .field("is_silent_apart", &self.is_silent_apart)
             .field("analysis", &self.analysis)
             .field("guess_threads", &self.guess_threads)
             .field("engine", &self.engine)

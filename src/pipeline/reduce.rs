@@ -264,6 +264,7 @@ fn reduce_recording(
 fn reduce_options(options: &Options) -> ReduceOptions {
     ReduceOptions {
         merge: options.merge,
+        is_silent_apart: options.is_silent_apart,
         engine: options.engine,
         policy: Policy { strict: options.reading.strict },
         threads: options.threads,

@@ -1,6 +1,6 @@
 //! 128-bit digests that are the same on every machine and in every run.
 
-use crate::submodel::EntryKey;
+use crate::submodel::{EntryKey, Interaction};
 
 /// A running digest of words; two lanes of multiply-and-rotate with different odd constants (after the finaliser of
 /// MurmurHash3). Not meant to resist an adversary, only to keep millions of entries apart.
@@ -46,6 +46,16 @@ impl Digest {
             digest = digest.word(u64::from_le_bytes(word));
         }
         digest
+    }
+
+    /// Of a name, in one word.
+    pub fn of_name(name: &str) -> u64 {
+        Self::of(1).text(name).short()
+    }
+
+    /// Of an entry that its task, type and service tell from others. Task and service as [`Digest::of_name`] has them.
+    pub fn of_entry(task: u64, instance: u32, interaction: Interaction, service: u64) -> Self {
+        Self::of(3).word(task).word(u64::from(instance)).word(interaction as u64).word(service)
     }
 
     /// As a key.

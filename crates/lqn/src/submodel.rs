@@ -104,6 +104,17 @@ impl EntryIndex {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EntryKey(pub u128);
 
+/// In what the keys of an entry that was recorded and of the same one that was not differ.
+const APART: u128 = u128::from_be_bytes(*b"recorded nothing");
+
+impl EntryKey {
+    /// The key of the same entry, where its service recorded nothing of it and this is to be kept apart; of that key, the key of the entry.
+    #[must_use]
+    pub fn apart(self) -> Self {
+        Self(self.0 ^ APART)
+    }
+}
+
 /// What traces show of a system.
 #[derive(Clone, Debug, Default)]
 pub struct SubModel {
@@ -273,6 +284,32 @@ impl SubModel {
         }
         let keys = self.entries.iter().enumerate();
         self.by_key = keys.map(|(index, entry)| (entry.key, EntryIndex(count(index)))).collect();
+    }
+
+    /// Gives entries other keys. Entries that come to have one key become one.
+    ///
+    /// # Panics
+    /// When there are more than 2^32 names or entries.
+    pub fn rekey(&mut self, key_of: impl Fn(&EntryTotal) -> EntryKey) {
+        let keys: Vec<EntryKey> = self.entries.iter().map(key_of).collect();
+        if self.entries.iter().zip(&keys).all(|(entry, key)| entry.key == *key) {
+            return;
+        }
+        let before = std::mem::take(&mut self.entries);
+        self.by_key.clear();
+        let entry = |(own, key): (&EntryTotal, EntryKey)| {
+            self.ensure_entry(key, own.task, own.instance, own.interaction, own.service)
+        };
+        let numbers: Vec<EntryIndex> = before.iter().zip(keys).map(entry).collect();
+        let number = |number: usize| Name(u32::try_from(number).expect("names are counted in 32 bits"));
+        let names: Vec<Name> = (0..self.names.len()).map(number).collect();
+        for (own, number) in before.iter().zip(&numbers) {
+            self.entries[number.index()].merge(own, &names, &numbers);
+        }
+        let keys: Vec<EntryKey> = self.entries.iter().map(|entry| entry.key).collect();
+        for entry in &mut self.entries {
+            entry.order_pairs(&keys);
+        }
     }
 
     /// Entries in an order that depends on nothing but what they are: customers first, then by task, instance, type,

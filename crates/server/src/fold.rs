@@ -45,6 +45,8 @@ impl Folding {
         options.reading.format = Some(Format::OtlpProto);
         options.reading.grouping = self.grouping.clone();
         options.reading.sampling = self.sampling;
+        // Their spans may come later.
+        options.is_silent_apart = true;
         let rules = |_: &mut dyn Listener| Ok(self.rules.clone());
         options.rules = Some(&rules);
         let inputs = [Input::new(INPUT, request)];

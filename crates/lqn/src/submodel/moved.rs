@@ -2,6 +2,8 @@
 //!
 //! Counts stay those of something that can be: no more invocations of any sort than invocations, and of requests as many as there were.
 
+use std::cmp::Ordering;
+
 use super::sums::Share;
 use super::{EntryIndex, EntryKey, EntryTotal, Interaction, Position, RequestKind, Seconds};
 use crate::stays::Stays;
@@ -75,7 +77,7 @@ impl EntryTotal {
             }
         }
         // The order of two calls is a part of counts: a call that is two calls now gives its counts to both.
-        let key = |label: &CallLabel| (label.phase, label.kind, label.to.map(|to| keys[to.index()]), label.ordinal);
+        let key = |label: &CallLabel| place(label, keys);
         let touched: Vec<(CallLabel, CallLabel)> =
             self.pairs.keys().filter(|(one, other)| [one.to, other.to].contains(&Some(from))).copied().collect();
         for pair in touched {
@@ -92,6 +94,18 @@ impl EntryTotal {
             if !stays {
                 self.pairs.shift_remove(&pair);
             }
+        }
+    }
+
+    /// Brings each two calls in the order of the keys of those that they go to. Calls that have one label have no order among themselves.
+    pub(super) fn order_pairs(&mut self, keys: &[EntryKey]) {
+        for ((one, other), total) in std::mem::take(&mut self.pairs) {
+            let (pair, total) = match place(&one, keys).cmp(&place(&other, keys)) {
+                Ordering::Less => ((one, other), total),
+                Ordering::Equal => continue,
+                Ordering::Greater => ((other, one), total.turned()),
+            };
+            self.pairs.entry(pair).or_default().merge(&total);
         }
     }
 
@@ -219,6 +233,11 @@ impl EntryTotal {
     }
 }
 
+/// The place of a call in the order of calls.
+fn place(label: &CallLabel, keys: &[EntryKey]) -> (u8, RequestKind, Option<EntryKey>, u32) {
+    (label.phase, label.kind, label.to.map(|to| keys[to.index()]), label.ordinal)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -301,5 +320,32 @@ mod tests {
             entry_of(&own, 1).calls.iter().map(|(label, call)| (label.ordinal, call.requests.count)).collect();
         assert_eq!(counts, [(1, 3), (2, 3)]);
         assert_eq!(entry_of(&own, 1).pairs.len(), 1);
+    }
+
+    #[test]
+    fn entries_that_come_to_have_one_key_become_one() {
+        let (mut sub, [caller, peer, stock]) = three();
+        let label = |to, ordinal| CallLabel { phase: 1, kind: RequestKind::Synchronous, to: Some(to), ordinal };
+        for (to, invocations) in [(peer, 2), (stock, 3)] {
+            sub.entry_mut(to).invocations = invocations;
+            let own = sub.entry_mut(caller);
+            own.invocations += invocations;
+            let work = own.work.entry(Position { phase: 1, ..Position::default() }).or_default();
+            let requests = RequestTotal { count: invocations, squares: invocations };
+            work.requests.insert((RequestKind::Synchronous, to), requests);
+            own.calls.insert(label(to, 1), CallTotal { invocations, requests, ..CallTotal::default() });
+        }
+        let pair = PairTotal { both: 3, before: 2, after: 1, ..PairTotal::default() };
+        sub.entry_mut(caller).pairs.insert((label(peer, 1), label(stock, 1)), pair);
+        let mut turned = sub.clone();
+        turned.rekey(|entry| if entry.key == EntryKey(2) { EntryKey(9) } else { entry.key });
+        let own = entry_of(&turned, 1).pairs.iter().next().expect("it is there");
+        assert_eq!((own.0.0.to, own.1.before, own.1.after), (Some(stock), 1, 2));
+        read_back(&turned);
+        sub.rekey(|entry| if entry.key == EntryKey(2) { EntryKey(3) } else { entry.key });
+        let own = read_back(&sub);
+        assert_eq!((own.entries().len(), entry_of(&own, 3).invocations), (2, 5));
+        let own = entry_of(&own, 1);
+        assert_eq!((own.calls.len(), own.calls[0].requests.count, own.pairs.len()), (1, 5, 0));
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use dyelog::diagnostic::names::Name;
+use dyelog::lqn::digest::Digest;
 use dyelog::lqn::submodel::{
     EntryIndex, EntryKey, EntryTotal, Interaction, Moments, RequestKind, ScenarioTotal, Seconds, SubModel,
 };
@@ -93,7 +94,9 @@ fn unrecorded(sub: &SubModel, calls: &[&Known], records: &BTreeSet<Name>) -> Vec
     // Where other calls like them were answered in time, the peer was taken to be one that answered these: as likely as not another one.
     let is_taken_for = |entry: EntryIndex| {
         let own = sub.entry(entry);
-        own.silent > 0 && own.silent == own.invocations && records.contains(&own.task) && !is_callee(entry)
+        // Of what is apart from a recorded one it is known whom it stands for.
+        let stands_for_another = sub.entry_of(own.key.apart()).is_some();
+        is_silent(own) && !stands_for_another && records.contains(&own.task) && !is_callee(entry)
     };
     let asked = counted_requests(sub.entry(calls[0].caller)).into_iter();
     let mut found: Vec<(EntryIndex, u64)> = asked.filter(|(to, _)| Some(*to) == peer || is_taken_for(*to)).collect();
@@ -171,9 +174,34 @@ impl Rooms {
     }
 }
 
+/// Whether nothing of an entry was recorded by its service.
+fn is_silent(entry: &EntryTotal) -> bool {
+    entry.interaction != Interaction::Customer && entry.silent > 0 && entry.silent == entry.invocations
+}
+
+/// Whether an entry is kept apart from the same one that was recorded.
+fn is_apart(sub: &SubModel, entry: &EntryTotal) -> bool {
+    let [task, service] = [entry.task, entry.service].map(|name| Digest::of_name(sub.names.text(name)));
+    is_silent(entry)
+        && Digest::of_entry(task, entry.instance, entry.interaction, service).finish().apart() == entry.key
+}
+
+/// Puts what is still apart to the entries of the same name.
+fn put_back(sub: &mut SubModel) {
+    let apart: BTreeSet<EntryKey> =
+        sub.entries().iter().filter(|entry| is_apart(sub, entry)).map(|entry| entry.key).collect();
+    sub.rekey(|entry| if apart.contains(&entry.key) { entry.key.apart() } else { entry.key });
+}
+
+/// Leads calls to the entries that answered them ([`lead`]). What came from nobody else is an entry of its service then.
+pub fn join(sub: &mut SubModel, answers: &Answers) {
+    lead(sub, answers);
+    put_back(sub);
+}
+
 /// Leads calls to peers that recorded nothing to the entries that answered them, as many as were recorded there and nobody else asked for. Operations
 /// whose beginning came later than they did are none then.
-pub fn join(sub: &mut SubModel, answers: &Answers) {
+fn lead(sub: &mut SubModel, answers: &Answers) {
     // Answers are in order, those of one caller and peer next to each other. Of the peer all may have been inferred to be somebody else.
     let known = answers.iter().filter_map(|(own, seen)| {
         let [caller, callee] = [own.caller, own.callee].map(|key| sub.entry_of(key));

@@ -5,6 +5,9 @@
 //! without it, they tell which unknown peer is which entry. That is kept, and with it the calls of a period find the entries that answered them.
 //! As many as were recorded there, and no more: what was lost for good stays a call to somebody unknown.
 //!
+//! A caller may name whom it asks in the very words of the spans that come later. What is made up in their place is [apart](EntryKey::apart) from what
+//! they tell, until calls were led to it.
+//!
 //! A span that asks may also come apart from the visit that it is a piece of. It was folded as a visit of its own then, and is found to be none in the same way.
 
 mod join;

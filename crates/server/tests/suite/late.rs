@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 
 use crate::conservation::{Server, traces};
-use crate::support::{BEGIN, MILLI, Recorded, SECOND, of_file, request, span, trace};
+use crate::support::{BEGIN, MILLI, Recorded, SECOND, of_file, request, span, text_of, trace};
 
 /// Of each, the operation's own spans, and those of the services that it calls.
 fn halves(traces: impl Iterator<Item = u64>) -> [Vec<Recorded>; 2] {
@@ -228,6 +228,38 @@ fn users_are_called_so() {
     let (picture, busiest) = (answer.picture().unwrap(), answer.busiest().unwrap());
     assert!(picture.contains("users of shop browse") && !picture.contains("Cu_"), "{picture}");
     assert_eq!(busiest.len(), 3, "{busiest:?}");
+}
+
+#[test]
+fn what_its_callers_name_and_spans_tell_later_is_there_once() {
+    // As in `trace`, but that clients say whom they ask, and call their spans as the servers do.
+    let named = |number: u64| {
+        let mut spans = trace(number, BEGIN + number * SECOND / 20, &[2, 3]);
+        let services: Vec<&str> = spans.iter().map(|(service, _)| *service).collect();
+        for (at, (service, span)) in spans.iter_mut().enumerate() {
+            if *service == "shop" && span.kind == 3 {
+                span.name = "find".to_owned();
+                span.attributes.push(text_of("peer.service", services[at + 1]));
+            }
+        }
+        spans
+    };
+    let spans: Vec<Recorded> = (0..100).flat_map(named).collect();
+    let whole = told(&parsed(&of_file(&spans)));
+    // All of both services comes late, of one, or a part of one.
+    for late in [&["stock", "prices"][..], &["stock"], &["prices"]] {
+        for part in [1, 3, 10] {
+            let is_late = |at: usize, own: &Recorded| late.contains(&own.0) && (at / 5).is_multiple_of(part);
+            let (second, first): (Vec<_>, Vec<_>) = spans.iter().enumerate().partition(|(at, own)| is_late(*at, own));
+            let own = |spans: Vec<(usize, &Recorded)>| spans.into_iter().map(|(_, own)| own.clone()).collect::<Vec<_>>();
+            let (first, second) = (own(first), own(second));
+            for (first, second) in [(&first, &second), (&second, &first)] {
+                let server = sent(first, second, 45);
+                let found = parsed(&server.period(0, u64::MAX).unwrap());
+                assert_eq!(told(&found), whole, "{late:?} {part} {}", first[0].0);
+            }
+        }
+    }
 }
 
 /// An operation of `front`, which asks `middle`, which asks `back`: its five spans from the outside in.

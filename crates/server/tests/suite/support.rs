@@ -45,18 +45,20 @@ pub fn trace(number: u64, start: u64, calls: &[u64]) -> Vec<Recorded> {
     spans
 }
 
+/// An attribute.
+pub fn text_of(key: &str, text: &str) -> KeyValue {
+    let value = Some(AnyValue { value: Some(any_value::Value::StringValue(text.to_owned())) });
+    KeyValue { key: key.to_owned(), value, ..KeyValue::default() }
+}
+
 /// Spans as a request.
 pub fn request(spans: &[Recorded]) -> Vec<u8> {
     let resource_spans = spans.iter().map(|(service, span)| {
-        let attribute = |key: &str, text: &str| {
-            let value = Some(AnyValue { value: Some(any_value::Value::StringValue(text.to_owned())) });
-            KeyValue { key: key.to_owned(), value, ..KeyValue::default() }
-        };
         // `stock#2` is an instance of `stock`.
         let (name, instance) = service.split_once('#').unwrap_or((*service, ""));
-        let mut attributes = vec![attribute("service.name", name)];
+        let mut attributes = vec![text_of("service.name", name)];
         if !instance.is_empty() {
-            attributes.push(attribute("service.instance.id", instance));
+            attributes.push(text_of("service.instance.id", instance));
         }
         ResourceSpans {
             resource: Some(Resource { attributes, ..Resource::default() }),

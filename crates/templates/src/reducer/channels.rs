@@ -100,7 +100,7 @@ impl Channels {
         let (made, reports) = channel();
         let work = move || {
             let mut names = TraceNames::new();
-            let mut worker = Worker::new(options.merge);
+            let mut worker = Worker::new(options);
             while let Ok(batch) = received.recv() {
                 names.add(&batch.additions);
                 for one in batch.operations {

@@ -31,6 +31,8 @@ pub enum EngineKind {
 pub struct ReduceOptions {
     /// What tells entries apart.
     pub merge: EntryMerge,
+    /// Whether invocations that a service recorded nothing of are [apart](EntryKey::apart) from those that it recorded.
+    pub is_silent_apart: bool,
     /// Which engine matches.
     pub engine: EngineKind,
     /// What to do with damaged operations.
@@ -47,6 +49,7 @@ impl Default for ReduceOptions {
     fn default() -> Self {
         Self {
             merge: EntryMerge::Name,
+            is_silent_apart: false,
             engine: EngineKind::Plans,
             policy: Policy::default(),
             threads: 1,
@@ -167,7 +170,7 @@ impl<'r> Reducer<'r> {
     pub fn new(rules: &'r Rules, options: ReduceOptions) -> Self {
         let mut report = Report::default();
         report.errors.extend(without_engine(rules, options.engine));
-        let here = Worker::new(options.merge);
+        let here = Worker::new(options);
         Self {
             rules,
             options,

@@ -12,7 +12,7 @@ use crate::reducer::{Bindings, BoundTo, ERRORS, EngineKind, MatchRow, Pending, R
 #[cfg(feature = "reference")]
 use crate::reference::Reference;
 use crate::rules::Rules;
-use crate::summary::{EntryMerge, Summary};
+use crate::summary::Summary;
 use dyelog_diagnostic::{Diagnostic, Severity};
 use dyelog_trace::quality::{QualityReport, Repeat, Verdict, examine};
 use dyelog_trace::{NodeId, Operation, ReadReport, Toeg, TraceNames};
@@ -51,8 +51,9 @@ impl Report {
 }
 
 impl Worker {
-    pub(super) fn new(merge: EntryMerge) -> Self {
-        Self { summary: Summary::new(merge), symbols: Symbols::default(), known_names: 0, report: Report::default() }
+    pub(super) fn new(options: ReduceOptions) -> Self {
+        let summary = Summary::with(options.merge, options.is_silent_apart);
+        Self { summary, symbols: Symbols::default(), known_names: 0, report: Report::default() }
     }
 
     /// What there is to say about the operations since the last report.

@@ -7,11 +7,11 @@ use rustc_hash::FxHashMap;
 
 use crate::driver::{Entry, EntryNumber, Outcome};
 use crate::summary::groups::Groups;
-use crate::summary::{EntryMerge, kind_of, request_phase};
+use crate::summary::{EntryMerge, kind_of, outcomes, request_phase};
 use dyelog_diagnostic::names::{Name, Names};
 use dyelog_lqn::digest::Digest;
 use dyelog_lqn::submodel::{EntryIndex, EntryKey, Interaction, RequestKind, SubModel};
-use dyelog_trace::{Toeg, TraceNames};
+use dyelog_trace::{Toeg, TraceNames, VisitEvidence};
 
 /// What an entry is by itself, without its requests: its task, type and service, or its scenario.
 #[derive(Clone, Copy, Debug)]
@@ -25,6 +25,8 @@ struct Base {
     /// Whether the trace names its service.
     named: bool,
     is_customer: bool,
+    /// Whether it is of invocations that its service recorded nothing of, apart from others.
+    is_apart: bool,
     /// The entry whose key is that digest, once it was asked for.
     plain: Option<EntryIndex>,
     /// The entry of that shape that requests nothing, once it was asked for.
@@ -36,9 +38,11 @@ struct Base {
 pub(super) struct Entries {
     /// What tells entries apart.
     merge: EntryMerge,
+    /// Whether invocations that a service recorded nothing of are apart from those that it recorded, where names tell entries apart.
+    is_silent_apart: bool,
     bases: Vec<Base>,
-    /// By task and service, or by scenario and `None`; by type; and by the number of barriers before.
-    numbers: FxHashMap<(u32, Option<Name>, Interaction, u32), u32>,
+    /// By task and service, or by scenario and `None`; by type; by the number of barriers before; and by whether they are apart.
+    numbers: FxHashMap<(u32, Option<Name>, Interaction, u32, bool), u32>,
     /// By base and requests, as [`Entries::shape`] has them.
     shapes: FxHashMap<Box<[u32]>, EntryIndex>,
     /// The sub-model's name for each name of the trace; `u32::MAX` where not asked for yet.
@@ -59,8 +63,8 @@ const BACK: u32 = 1 << 8;
 
 impl Entries {
     /// None found yet.
-    pub(super) fn new(merge: EntryMerge) -> Self {
-        Self { merge, ..Self::default() }
+    pub(super) fn new(merge: EntryMerge, is_silent_apart: bool) -> Self {
+        Self { merge, is_silent_apart: is_silent_apart && merge == EntryMerge::Name, ..Self::default() }
     }
 
     /// The sub-model's name for a name of the trace.
@@ -82,7 +86,7 @@ impl Entries {
         if self.digests.len() <= name.index() {
             self.digests.resize(names.len().max(name.index() + 1), None);
         }
-        *self.digests[name.index()].get_or_insert_with(|| Digest::of(1).text(names.text(name)).short())
+        *self.digests[name.index()].get_or_insert_with(|| Digest::of_name(names.text(name)))
     }
 
     /// The entries of an operation, in its order, made in the sub-model where they are new.
@@ -100,7 +104,9 @@ impl Entries {
         own.clear();
         own.extend((0..).zip(&outcome.entries).map(|(number, entry)| {
             let (_, part) = outcome.part(number);
-            self.base(submodel, names, scenario, entry, part)
+            let is_apart =
+                self.is_silent_apart && outcomes::evidence(toeg, names, entry.accepted_at) == VisitEvidence::Silent;
+            self.base(submodel, names, scenario, (entry, part, is_apart))
         }));
         self.own = own;
         match self.merge {
@@ -110,10 +116,17 @@ impl Entries {
     }
 
     /// The number of an entry's base.
-    fn base(&mut self, submodel: &mut SubModel, names: &TraceNames, scenario: Name, entry: &Entry, part: u32) -> u32 {
+    fn base(
+        &mut self,
+        submodel: &mut SubModel,
+        names: &TraceNames,
+        scenario: Name,
+        (entry, part, is_apart): (&Entry, u32, bool),
+    ) -> u32 {
+        let is_apart = is_apart && entry.task.is_some() && entry.service.is_some();
         let key = match entry.task {
-            None => (scenario.0, None, entry.interaction, part),
-            Some(task) => (task.0, Some(entry.service), entry.interaction, part),
+            None => (scenario.0, None, entry.interaction, part, is_apart),
+            Some(task) => (task.0, Some(entry.service), entry.interaction, part, is_apart),
         };
         if let Some(&number) = self.numbers.get(&key) {
             return number;
@@ -127,23 +140,26 @@ impl Entries {
                 service: Name::NONE,
                 named: false,
                 is_customer: true,
+                is_apart,
                 plain: None,
                 leaf: None,
             },
             Some(task) => {
                 let task = names.task(task);
                 Base {
-                    digest: Digest::of(3)
-                        .word(self.digest(&names.names, task.name))
-                        .word(u64::from(task.instance))
-                        .word(entry.interaction as u64)
-                        .word(self.digest(&names.names, entry.service)),
+                    digest: Digest::of_entry(
+                        self.digest(&names.names, task.name),
+                        task.instance,
+                        entry.interaction,
+                        self.digest(&names.names, entry.service),
+                    ),
                     task: self.name(submodel, &names.names, task.name),
                     instance: task.instance,
                     interaction: entry.interaction,
                     service: self.name(submodel, &names.names, entry.service),
                     named: entry.service.is_some(),
                     is_customer: false,
+                    is_apart,
                     plain: None,
                     leaf: None,
                 }
@@ -156,6 +172,12 @@ impl Entries {
         self.bases.push(base);
         self.numbers.insert(key, number);
         number
+    }
+
+    /// The key of an entry of the operation at hand, the same whether it is apart or not.
+    pub(super) fn key_of(&self, submodel: &SubModel, number: usize, found: EntryIndex) -> EntryKey {
+        let key = submodel.entry(found).key;
+        if self.is_silent_apart && self.bases[self.own[number] as usize].is_apart { key.apart() } else { key }
     }
 
     fn ensure(submodel: &mut SubModel, base: &Base, key: EntryKey) -> EntryIndex {
@@ -193,7 +215,11 @@ impl Entries {
             if base.is_customer || (self.merge == EntryMerge::Name && base.named) {
                 found[number] = match base.plain {
                     Some(entry) => entry,
-                    None => *base.plain.insert(Self::ensure(submodel, base, base.digest.finish())),
+                    None => {
+                        let key = base.digest.finish();
+                        let key = if base.is_apart { key.apart() } else { key };
+                        *base.plain.insert(Self::ensure(submodel, base, key))
+                    }
                 };
                 continue;
             }

@@ -59,7 +59,12 @@ struct Scratch {
 impl Summary {
     /// Nothing folded yet.
     pub fn new(merge: EntryMerge) -> Self {
-        Self { entries: Entries::new(merge), ..Self::default() }
+        Self::with(merge, false)
+    }
+
+    /// The same; where it is said so, [apart](EntryKey::apart) from what services recorded what they did not.
+    pub fn with(merge: EntryMerge, is_silent_apart: bool) -> Self {
+        Self { entries: Entries::new(merge, is_silent_apart), ..Self::default() }
     }
 
     /// The sub-model.
@@ -143,7 +148,7 @@ impl Summary {
         let strands = !branches.is_empty() && (!is_measured(toeg) || are_strands(invocation));
         let measured = is_measured(toeg) && !strands;
         let positions = strands.then(|| {
-            let key = |other: EntryNumber| self.submodel.entry(found[other as usize]).key;
+            let key = |other: EntryNumber| self.entries.key_of(&self.submodel, other as usize, found[other as usize]);
             positions(invocation, &key)
         });
         for (key, block) in positions.iter().flat_map(|positions| &positions.blocks) {
