@@ -295,6 +295,8 @@ impl<'a> Assembly<'a> {
         let given = settings.and_then(|settings| settings.multiplicity).or(defaults.multiplicity);
         let multiplicity = given
             .or_else(|| self.traced.servers(name, settings.and_then(|settings| settings.replicas).unwrap_or(1)))
+            // Where too little was seen to tell, sharing alone delays nobody: as many tasks on processors of their own would not wait for each other.
+            .or_else(|| self.configuration.tenants.get(name).map(|tasks| Multiplicity::Finite(*tasks)))
             .unwrap_or(Multiplicity::Finite(1));
         let infinite = scheduling == Scheduling::Delay || multiplicity == Multiplicity::Infinite;
         let id = ProcessorId::from(self.model.processors.len());
@@ -364,6 +366,7 @@ impl<'a> Assembly<'a> {
                 clock_doubt: clocks::doubt(&customer.scenario_total),
                 observed_quantiles: quantiles(&customer.scenario_total.response, &customer.scenario_total.responses),
                 response_error: chance::response_error(&customer.scenario_total, &recording),
+                interarrival_cv2: chance::interarrival_cv2(&customer.scenario_total),
                 observed_rate: recording.rate(&customer.scenario_total),
                 rate_error: chance::rate_error(&customer.scenario_total, &recording),
                 is_least_rate: is_least_rate(&customer.scenario_total),

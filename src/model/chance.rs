@@ -9,6 +9,7 @@ use rustc_hash::FxHashMap;
 use crate::lqn::bounds::AsymptoticBounds;
 use crate::lqn::operational::OperationalAnalysis;
 use crate::lqn::sketch::NORMAL;
+use crate::lqn::stays::PERIOD;
 use crate::lqn::submodel::ScenarioTotal;
 use crate::lqn::{EntryId, Model};
 use crate::model::load::{self, Recording, recorded_at_once};
@@ -54,6 +55,28 @@ pub fn response_error(total: &ScenarioTotal, recording: &Recording) -> Option<f6
         length *= 2;
     }
     Some(widest)
+}
+
+/// The fewest operations that tell how regularly they begin.
+const TELLING: usize = 100;
+
+/// The squared coefficient of variation of the times from the begin of one operation to that of the next: 1 of independent arrivals, 0 of those of a clock. `None` where few tell, or
+/// operations were sampled.
+pub fn interarrival_cv2(total: &ScenarioTotal) -> Option<f64> {
+    // Of sampled operations the next one is seldom the next that was traced.
+    if load::told_weight(total).is_some_and(|weight| weight > 1.0) {
+        return None;
+    }
+    let mut starts: Vec<i64> = total.stays.kept().iter().map(|stay| stay.start).collect();
+    starts.sort_unstable();
+    // What was kept of many operations are whole stretches of time, and others lie between.
+    let is_whole = starts.len() as u64 == total.stays.seen();
+    let gaps = starts.windows(2).filter(|two| is_whole || two[0] >> PERIOD == two[1] >> PERIOD);
+    let gaps: Vec<f64> = gaps.map(|two| two[0].abs_diff(two[1]) as f64).collect();
+    let count = gaps.len() as f64;
+    let mean = gaps.iter().sum::<f64>() / count;
+    let variance = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / count;
+    (gaps.len() >= TELLING && mean > 0.0).then(|| variance / (mean * mean))
 }
 
 /// The same as what queues make of it beside the variance of single responses, by scenario; 0 where that is not known. `totals` are those of the scenarios.

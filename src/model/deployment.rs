@@ -63,18 +63,24 @@ pub struct Placed {
 pub fn placed(sub: &SubModel, configuration: &Configuration) -> Placed {
     let mut placing = Placing { placed: configuration.clone(), ..Placing::default() };
     let tasks = instances(sub);
-    // A user who says where one task runs, or what its own processor is like, keeps it there.
-    let is_free = |task: &str| {
-        let settings = configuration.tasks.get(task);
-        settings.is_none_or(|settings| settings.processor.is_none() && settings.replicas.is_none())
+    // A user who says where one task runs keeps it there. One who says what its own processor is like, or gives it other copies than there are machines,
+    // lets it have a processor of its own.
+    let settings = |task: &str| configuration.tasks.get(task);
+    let is_free = |task: &str| settings(task).is_none_or(|own| own.processor.is_none());
+    let may_share = |task: &str, machines: usize| {
+        let copies = settings(task).and_then(|own| own.replicas);
+        is_free(task)
             && !configuration.processors.contains_key(task)
+            && copies.is_none_or(|copies| copies as usize == machines)
     };
     let mut tenants: BTreeMap<&str, usize> = BTreeMap::new();
     for machine in tasks.values().flat_map(|own| &own.machines) {
         *tenants.entry(machine).or_default() += 1;
     }
     let mut on: BTreeMap<&BTreeSet<&str>, Vec<&str>> = BTreeMap::new();
-    for (task, own) in tasks.iter().filter(|(task, own)| !own.machines.is_empty() && is_free(task)) {
+    let can_share =
+        |(task, own): &(&&str, &Instances<'_>)| !own.machines.is_empty() && may_share(task, own.machines.len());
+    for (task, own) in tasks.iter().filter(can_share) {
         on.entry(&own.machines).or_default().push(task);
     }
     for (machines, alone) in on.iter().filter(|(_, tasks)| tasks.len() == 1) {
@@ -125,6 +131,18 @@ pub fn placed(sub: &SubModel, configuration: &Configuration) -> Placed {
             placing.factors.insert(processor, factor);
         }
     }
+    let of_their_own = tasks.keys().filter(|task| !shared.contains(*task) && is_free(task));
+    let hosts = of_their_own.map(|task| ((*task).to_owned(), vec![*task]));
+    let shared_hosts = on.iter().filter(|(_, tasks)| shared.contains(tasks[0]));
+    let shared_hosts = shared_hosts.map(|(machines, tasks)| (processor_of(machines), tasks.clone()));
+    let crowds = Crowds::of(sub, &tasks, is_free);
+    for (processor, tenants) in hosts.chain(shared_hosts) {
+        if let Some((line, factor)) = crowds.beside(&processor, &tenants) {
+            placing.crowded.push(line);
+            let own = placing.factors.entry(processor).or_insert(1.0);
+            *own = own.max(factor);
+        }
+    }
     for (processor, (cores, metric)) in &configuration.cores {
         placing.bound(processor, *cores, metric, configuration);
     }
@@ -137,6 +155,7 @@ struct Placing {
     replicas: Vec<String>,
     dispatched: Vec<String>,
     uneven: Vec<String>,
+    crowded: Vec<String>,
     factors: BTreeMap<String, f64>,
     sharing: Vec<String>,
     cores: Vec<String>,
@@ -150,6 +169,7 @@ impl Placing {
     /// Puts tasks on the processors of machines.
     fn share(&mut self, processor: &str, machines: &BTreeSet<&str>, tasks: &[&str], cores: Option<u32>) {
         let copies = u32::try_from(machines.len()).unwrap_or(u32::MAX);
+        self.placed.tenants.insert(processor.to_owned(), u32::try_from(tasks.len()).unwrap_or(u32::MAX));
         for task in tasks {
             let settings =
                 self.placed.tasks.entry((*task).to_owned()).or_insert_with(|| TaskSettings::at(Place::Nowhere));
@@ -160,11 +180,17 @@ impl Placing {
         self.sharing.push(format!("{} run on {}", listed(tasks.iter().copied()), listed(machines.iter().copied())));
     }
 
-    /// Makes so many of a task and its processor as there were instances together.
+    /// Makes so many of a task and its processor as there were instances together, unless it is said how many there are of either.
     fn replicate(&mut self, task: &str, own: &Instances<'_>) {
-        if own.together > 1 {
-            self.placed.tasks.entry(task.to_owned()).or_insert_with(|| TaskSettings::at(Place::Nowhere)).replicas =
-                Some(own.together);
+        let of_task = self.placed.tasks.get(task).and_then(|settings| settings.replicas);
+        let of_processor = self.placed.processors.get(task).and_then(|settings| settings.replicas);
+        let given = of_task.or(of_processor);
+        let copies = given.unwrap_or(own.together);
+        if copies > 1 {
+            let settings = self.placed.tasks.entry(task.to_owned()).or_insert_with(|| TaskSettings::at(Place::Nowhere));
+            settings.replicas.get_or_insert(copies);
+        }
+        if own.together > 1 && given.is_none() {
             let times = if own.share_machines {
                 format!(" machines, of {} instances", own.seen)
             } else if own.seen > own.together as usize {
@@ -176,8 +202,8 @@ impl Placing {
         }
         // The number of cores is that of one instance, not of its machine.
         let cores = Some(own.cores).filter(|cores| *cores > 0 && !own.share_machines);
-        if own.together > 1 || cores.is_some() {
-            self.processor(task, own.together, cores);
+        if copies > 1 || cores.is_some() {
+            self.processor(task, copies, cores);
         }
     }
 
@@ -284,6 +310,16 @@ impl Placing {
                 "read utilisation and headroom of the busiest copy from these factors; `processor` under `[task.NAME]` separates services",
             ));
         }
+        if !self.crowded.is_empty() {
+            let message = "machines have more work than the model lets their processors have";
+            let mut warning = Diagnostic::warning(codes::UNEVEN_COPIES, Place::Nowhere, message);
+            for line in self.crowded.iter().take(SHOWN) {
+                warning = warning.with_note(line.clone());
+            }
+            notes.push(warning.with_hint(
+                "read utilisation and headroom of these processors from these factors; `processor` under `[task.NAME]` puts services together",
+            ));
+        }
         Placed { configuration: self.placed, findings: notes, uneven: self.factors }
     }
 }
@@ -309,6 +345,46 @@ impl MachineLoad {
         self.work += work;
         self.busy += work * factor;
         self.variance += (work * factor).powi(2) * (1.0 / count.max(1.0) + error * error);
+    }
+}
+
+/// The work on each machine, by task: seconds of invocations' own time.
+#[derive(Debug)]
+struct Crowds<'s>(BTreeMap<&'s str, BTreeMap<&'s str, f64>>);
+
+impl<'s> Crowds<'s> {
+    /// That of the tasks which the configuration does not place.
+    fn of(sub: &SubModel, tasks: &BTreeMap<&'s str, Instances<'s>>, is_free: impl Fn(&str) -> bool) -> Self {
+        let mut machines: BTreeMap<&'s str, BTreeMap<&'s str, f64>> = BTreeMap::new();
+        for (task, own) in tasks.iter().filter(|(task, own)| !own.machines.is_empty() && is_free(task)) {
+            let work = entries_of(sub, task).map(EntryTotal::own_time).sum::<f64>();
+            let each = work / own.spread.values().sum::<u64>().max(1) as f64;
+            for (machine, invocations) in own.spread.iter().filter(|(machine, _)| own.machines.contains(*machine)) {
+                *machines.entry(machine).or_default().entry(task).or_default() += *invocations as f64 * each;
+            }
+        }
+        Self(machines)
+    }
+
+    /// Says which machine of a processor has work of others, too, that the model leaves to processors of their own, where that is much, and how many times as busy as the mean copy it is.
+    /// What has less than half of a machine is told of where the others are.
+    fn beside(&self, processor: &str, tenants: &[&str]) -> Option<(String, f64)> {
+        let own = |work: &BTreeMap<&str, f64>| tenants.iter().filter_map(|task| work.get(task)).sum::<f64>();
+        let machines = self.0.iter().map(|(machine, work)| (*machine, own(work), work.values().sum::<f64>(), work));
+        let machines: Vec<_> = machines.filter(|(_, own, ..)| *own > 0.0).collect();
+        let mean = machines.iter().map(|(_, own, ..)| own).sum::<f64>() / machines.len().max(1) as f64;
+        let (machine, own, all, work) = machines.into_iter().max_by(|left, right| left.2.total_cmp(&right.2))?;
+        let factor = all / mean;
+        (own >= all / 2.0 && all > own * UNEVEN && factor > UNEVEN).then(|| {
+            let others: Vec<&str> = work.keys().filter(|task| !tenants.contains(*task)).copied().collect();
+            let line = format!(
+                "`{processor}`: {} on `{machine}`, too, and the model has a processor of its own for each: `{machine}` is {factor:.2} times as busy as the model has it, and \
+                 saturates at {:.2} of the load",
+                listed(others.into_iter()),
+                1.0 / factor
+            );
+            (line, factor)
+        })
     }
 }
 

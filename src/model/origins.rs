@@ -63,6 +63,8 @@ pub struct ScenarioOrigin {
     pub observed_quantiles: Quantiles,
     /// The 95 % interval of that mean, as the logarithm of a factor to both sides, and the doubt of lost spans.
     pub response_error: Option<f64>,
+    /// The squared coefficient of variation of the times between the begins of operations, where traces tell.
+    pub interarrival_cv2: Option<f64>,
     /// Operations that were seen to start per second.
     pub observed_rate: Option<f64>,
     /// The 95 % interval of that rate, as a part of it to both sides.

@@ -21,6 +21,7 @@ use crate::diagnostic::quantity::time;
 use crate::diagnostic::{Diagnostic, Place, Severity};
 use crate::lqn::starts::Stretch;
 use crate::lqn::submodel::{ScenarioTotal, SubModel};
+use crate::model::chance::interarrival_cv2;
 use crate::model::codes;
 use crate::model::load::{Recording, recorded_at_once, short};
 use crate::names::Name;
@@ -43,6 +44,9 @@ const TIMES: f64 = 5.0;
 /// Counts vary so many times as much as those of Poisson arrivals where they come in bursts.
 const BURSTS: f64 = 2.0;
 
+/// Times between arrivals with a larger squared coefficient of variation are those of batches.
+const IN_BATCHES: f64 = 5.0;
+
 /// A scenario with a smaller part of the operations than one of so many tells nothing of others.
 const RARE: u64 = 10;
 
@@ -63,7 +67,7 @@ pub fn finding(
     rates: Option<&OneFactor>,
 ) -> Option<Diagnostic> {
     if !can_tell(total, recording) {
-        return None;
+        return batches(scenario, total);
     }
     told(scenario, total, rates).map(of_all).or_else(|| stall(scenario, total))
 }
@@ -245,6 +249,17 @@ fn cell_of(cells: &[Stretch], shift: u32, change: &Change) -> Option<usize> {
 /// Whether there are enough operations of one recording.
 fn can_tell(total: &ScenarioTotal, recording: &Recording) -> bool {
     total.starts.cells().len() >= FEWEST_CELLS && total.operations >= FEWEST && recorded_at_once(total, recording)
+}
+
+/// That operations begin many at a time, with nothing between, so that there are too few stretches to look at.
+fn batches(scenario: &str, total: &ScenarioTotal) -> Option<Diagnostic> {
+    let cv2 = interarrival_cv2(total).filter(|cv2| *cv2 > IN_BATCHES)?;
+    let message = format!("scenario `{scenario}` is not steady within its recording");
+    let note = format!(
+        "operations come in bursts: the squared coefficient of variation of the time between two is {}, where that of independent arrivals is 1",
+        short(cv2)
+    );
+    Some(Diagnostic::warning(codes::NOT_STEADY, Place::Nowhere, message).with_note(note))
 }
 
 fn told(scenario: &str, total: &ScenarioTotal, rates: Option<&OneFactor>) -> Option<Diagnostic> {

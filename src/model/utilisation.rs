@@ -12,7 +12,7 @@ use crate::model::config::Configuration;
 use crate::model::requests::Requests;
 use crate::model::utilisation::over_time::{OverTime, Total, mean, over_time};
 pub(super) use crate::model::utilisation::resources::processor_of;
-use crate::model::utilisation::resources::{Known, Matched, is_of_process, matched, some, task_of};
+use crate::model::utilisation::resources::{Known, Matched, is_of_process, matched, some};
 use crate::model::{codes, load};
 
 /// Values of one metric of one resource over time.
@@ -24,6 +24,8 @@ pub struct Series {
     pub metric: String,
     /// Names that the resource goes by, the most telling first; none where the file names no resource.
     pub resources: Vec<String>,
+    /// Of what kind of processor time it is, as `user` or `system`, where a series tells one of several that add up; empty elsewhere.
+    pub mode: String,
     /// What the values are.
     pub unit: Unit,
     /// Times, in seconds, and values, in the order of times.
@@ -150,7 +152,8 @@ pub fn measured(
         let sharing = tasks.get(&processor).filter(|tasks| tasks.len() > 1);
         // A process's share is that of all processors of its machine: shares of no known task are no utilisation of the whole.
         let is_apart = is_share && is_of_process(&own[0].metric);
-        let by_task = sharing.and_then(|tasks| Some((by_task(&means, tasks).or(is_apart.then(BTreeMap::new))?, tasks)));
+        let by_task =
+            sharing.and_then(|tasks| Some((by_task(&known, &means, tasks).or(is_apart.then(BTreeMap::new))?, tasks)));
         if let Some((told, tasks)) = &by_task {
             let silent: Vec<&str> = tasks.iter().copied().filter(|task| !told.contains_key(*task)).collect();
             if !is_share {
@@ -231,7 +234,7 @@ pub fn fitting(series: &[Series], sub: &SubModel) -> Vec<Series> {
     let fit = |own: &Series| {
         let (processor, machine) = known.whose(own)?;
         mean(own, window, 0.0)?;
-        let task = task_of(own, &known.tasks[processor]).filter(|task| task != processor);
+        let task = known.task_of(own, &known.tasks[processor]).filter(|task| task != processor);
         let names = [Some(&**processor), machine, task];
         let resources = names.into_iter().flatten().map(str::to_owned).collect();
         Some(Series { resources, ..own.clone() })
@@ -242,10 +245,14 @@ pub fn fitting(series: &[Series], sub: &SubModel) -> Vec<Series> {
 }
 
 /// The total of each of these tasks; `None` where a series is of none of them.
-fn by_task(means: &[OverTime<'_>], tasks: &BTreeSet<&str>) -> Option<BTreeMap<String, Total>> {
-    let mut found: BTreeMap<String, Total> = BTreeMap::new();
+fn by_task<'s>(
+    known: &Known<'_>,
+    means: &[OverTime<'s>],
+    tasks: &BTreeSet<&str>,
+) -> Option<BTreeMap<String, Total<'s>>> {
+    let mut found: BTreeMap<String, Total<'s>> = BTreeMap::new();
     for own in means {
-        found.entry(task_of(own.series, tasks)?.to_owned()).or_default().add(own);
+        found.entry(known.task_of(own.series, tasks)?.to_owned()).or_default().add(own);
     }
     Some(found)
 }

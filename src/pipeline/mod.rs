@@ -44,4 +44,4 @@ pub use source::{
     Given, Named, Questioned, Source, Summed, configuration, given, grouped, is_model, measured, model, model_of,
     steady_submodel, subjects, submodel, with_defaults,
 };
-pub use utilisation::{Exposed, Measure, ValueUnit, exposition, measure, read_utilisation};
+pub use utilisation::{Exposed, Measure, ValueUnit, counter, exposition, measure, read_utilisation};

@@ -58,6 +58,12 @@ pub fn text(model: &Model, outlook: &Outlook, look: Look) -> String {
     if loads.len() > SHOWN {
         text.push_str(&format!("and {} more, below\n", loads.len() - SHOWN));
     }
+    text + &capacity(model, outlook, look)
+}
+
+/// The lines on what saturates first, and on what may saturate sooner.
+pub fn capacity(model: &Model, outlook: &Outlook, look: Look) -> String {
+    let mut text = String::new();
     let doubts = doubts(model, outlook, look);
     let Some(first) = &outlook.first else {
         return text + "nothing has a limit: nothing can saturate\n" + &doubts;
@@ -111,7 +117,7 @@ fn doubts(model: &Model, outlook: &Outlook, look: Look) -> String {
             }
             WhySooner::UnevenCopies => {
                 format!(
-                    "but the copies of {name} are not as busy as each other (M074): the busiest saturates at {times} times"
+                    "but the busiest copy of {name} has more work than the model lets it have (M074): it saturates at {times} times"
                 )
             }
         };

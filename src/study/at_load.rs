@@ -148,6 +148,7 @@ fn scenario(load: &ScenarioLoad, own: Load, customer: Option<TaskId>, first: Vec
         clock_doubt: 0.0,
         observed_quantiles: crate::lqn::sketch::Quantiles::default(),
         response_error: None,
+        interarrival_cv2: None,
         observed_rate: Some(load.rate),
         rate_error: None,
         is_least_rate: false,

@@ -178,6 +178,15 @@ pub fn outlook(model: &Model, results: &Results, origins: Option<&Origins>, thre
     };
     let usual = Measure::usual(model, origins);
     let loads = usual.iter().filter(|measure| measure.quantity == Quantity::Response).map(of).collect();
+    beyond(model, results, origins, loads)
+}
+
+/// How far the load may grow, without what there is to know of responses.
+pub fn capacity(model: &Model, results: &Results, origins: Option<&Origins>) -> Outlook {
+    beyond(model, results, origins, Vec::new())
+}
+
+fn beyond(model: &Model, results: &Results, origins: Option<&Origins>, loads: Vec<LoadOutlook>) -> Outlook {
     let first = first_to_saturate(model, results, origins);
     let sooner = sooner(model, results, origins, first.as_ref().map_or(f64::INFINITY, |first| first.factor));
     let mut outlook = Outlook { loads, first, sooner, busy: utilization::intervals(model, results, origins) };

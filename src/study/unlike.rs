@@ -12,7 +12,7 @@ use crate::diagnostic::{Diagnostic, Place};
 use crate::lqn::results::Results;
 use crate::lqn::{Body, CallKind, EntryId, Model, Multiplicity, Scheduling, TaskId, Work};
 use crate::model::contexts::Context;
-use crate::model::{DemandSource, LoadReason, Origins, OwnTime, ScenarioOrigin, codes};
+use crate::model::{DemandSource, Load, LoadReason, Origins, OwnTime, ScenarioOrigin, codes};
 use crate::solve::bounds::Resource;
 use crate::solve::{SolveOptions, solve};
 use crate::study::bottleneck::busiest;
@@ -302,6 +302,17 @@ impl Causes<'_> {
                 finding
             };
         }
+        if let Some(cv2) =
+            origin.interarrival_cv2.filter(|cv2| *cv2 < REGULAR && matches!(origin.load, Load::Open { .. }))
+        {
+            return finding
+                .with_note(format!(
+                    "operations begin at regular intervals, as a load generator of constant rate lets them (squared coefficient of variation {}), and the model lets them begin at \
+                     random: it has more queueing than the traces",
+                    format_args!("{cv2:.2}")
+                ))
+                .with_hint("users come at random: for their load, the prediction is the better one");
+        }
         if let Some(queueing) = self.queueing(origin, gap) {
             let finding = finding.with_note(queueing);
             let has_copies = self.model.processors.iter().any(|own| own.replicas > 1);
@@ -336,6 +347,9 @@ fn shared(origin: &ScenarioOrigin, gap: f64) -> Option<String> {
         )
     })
 }
+
+/// Times between arrivals with a smaller squared coefficient of variation are regular: queues are about half as long as those of random arrivals then (Kingman 1961).
+const REGULAR: f64 = 0.3;
 
 /// What to do where the load is not that of the traces.
 const LOAD: &str = "set `rate`, or `population` and `think_time`, of the scenario";

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use dyelog::lqn::{Dispatching, Model, Multiplicity, saved};
+use dyelog::lqn::{Dispatching, Language, Model, Multiplicity, saved};
+use dyelog::model::parameter::{self, Change, Subject};
 use dyelog::model::{Configuration, complete};
 use dyelog::solve::{LayeredOptions, layered};
 use dyelog::study::ScenarioResult;
@@ -181,6 +182,14 @@ fn services_on_one_machine_share_its_servers() {
             assert!((response / expected - 1.0).abs() < 0.06, "{key}: {response} for {expected}");
         }
     }
+}
+
+/// Too few requests tell nothing of servers: sharing alone delays nobody.
+#[test]
+fn a_machine_of_which_little_was_seen_has_room_for_its_services() {
+    let text: String = sharing(&[("host.name", "node-1")]).lines().take(6).fold(String::new(), |all, line| all + line + "\n");
+    let (model, ..) = complete(&reduced("t.jsonl", text.as_bytes()), &Configuration::default()).expect("there are requests");
+    assert_eq!(processors(&model), [("node-1".to_owned(), Multiplicity::Finite(2), 1)]);
 }
 
 #[test]
@@ -448,7 +457,9 @@ fn instances_with_unequal_work_are_named() {
     assert!((factor * 0.6 - 1.0).abs() < 0.1, "{factor}");
     let said = dyelog::report::outlook::text(&model, &first, dyelog::report::Look::PLAIN).replace("\n  ", " ");
     assert!(
-        said.contains("but the copies of web are not as busy as each other (M074): the busiest saturates at 1."),
+        said.contains(
+            "but the busiest copy of web has more work than the model lets it have (M074): it saturates at 1."
+        ),
         "{said}"
     );
 }
@@ -576,4 +587,242 @@ fn instances_of_several_recordings_are_at_the_same_copies() {
     assert_eq!(processors(&model), [("web".to_owned(), Multiplicity::Finite(1), 3)]);
     let off = miss(&model, &origins);
     assert!(off < 0.1, "off by {off}");
+}
+
+/// Whatever a question gives the value that it has already, the model stays as it is.
+#[test]
+fn parameters_at_their_present_value_change_nothing() {
+    let systems = [
+        replicated(3, 0.5, "service.instance.id"),
+        on_machines(&["node-1", "node-2"]),
+        sharing(&[("host.name", "node-1")]),
+    ];
+    for text in systems {
+        let subject =
+            Subject::of_traces(reduced("t.jsonl", text.as_bytes()), &"t.toml".into(), "", false).expect("it is sound");
+        let before = Language::Lqn.write(&subject.base().model);
+        let mut tried = 0;
+        for (path, kind) in subject.paths() {
+            let Some(number) = subject.number(&path, kind) else { continue };
+            let value = if number.is_finite() { parameter::Value::Number(number) } else { parameter::Value::Infinite };
+            let asked = subject.ask(&[Change { path: path.clone(), value }]).expect("it takes what it has");
+            assert_eq!(Language::Lqn.write(&asked.model), before, "{path}");
+            tried += 1;
+        }
+        assert!(tried > 5, "{tried}");
+    }
+}
+
+/// Another number of copies has as many servers each, whichever of task and processor is given it.
+#[test]
+fn copies_keep_their_servers_whatever_their_number() {
+    let text = replicated(3, 0.3, "service.instance.id");
+    let subject =
+        Subject::of_traces(reduced("t.jsonl", text.as_bytes()), &"t.toml".into(), "", false).expect("it is sound");
+    for change in ["task.web.replicas=2", "processor.web.replicas=2"] {
+        let asked = subject.ask(&[subject.change(change).expect("there is one")]).expect("it can be asked");
+        assert_eq!(processors(&asked.model), [("web".to_owned(), Multiplicity::Finite(1), 2)], "{change}");
+        assert!(asked.model.tasks.iter().any(|task| task.replicas == 2), "{change}");
+        let results = layered(&asked.model, &LayeredOptions::default()).expect("it can be solved");
+        let busy = results.processors[0].utilization;
+        assert!((busy - 0.45).abs() < 0.03, "{change}: {busy}");
+    }
+}
+
+/// Spans that also wait for what was not traced are longer than their work. Where utilisation was measured, the servers are found beside it.
+#[test]
+fn waits_within_spans_are_no_servers_where_utilisation_was_measured() {
+    let folder = Folder::new();
+    for (seed, servers, busy) in [(31, 2_u32, 0.5), (32, 1, 0.45), (33, 4, 0.6)] {
+        let mut text = String::new();
+        for (place, (start, end)) in station(seed, servers, busy, 12_000).into_iter().enumerate() {
+            let id = (place as u128 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
+            span(&mut text, id, "web", &[], (start, end + DEMAND));
+        }
+        let trace = folder.file("t.jsonl", &text);
+        let used = busy * f64::from(servers);
+        let metrics = folder.file("u.csv", &("time,web (cores)\n".to_owned() + &rows(&used.to_string())));
+        let (code, text, words) = run(&["solve", &trace, "--format", "json", "--utilisation", &metrics]);
+        assert_eq!(code, 0, "{words}");
+        let document: Value = serde_json::from_str(&text).expect("it is JSON");
+        let factor = document["outlook"]["saturates_first"]["factor"].as_f64().expect("it is a number");
+        assert!((factor * busy - 1.0).abs() < 0.03, "{servers} servers, {busy} busy: {factor}");
+        let scenario = &document["scenarios"][0];
+        let [predicted, traced] = ["response", "traced_response"].map(|key| scenario[key].as_f64().expect("a number"));
+        assert!((predicted / traced - 1.0).abs() < 0.05, "{predicted} for {traced}");
+    }
+}
+
+/// A service on one of the machines that others share makes that machine busier than their processor: the answer says when it saturates.
+#[test]
+fn a_service_beside_others_on_one_of_their_machines_is_named() {
+    let mut text = on_machines(&["node-1", "node-2"]);
+    for (place, stay) in station(70, 1, 0.3, 3600).into_iter().enumerate() {
+        let id = (1_u128 << 100 | (place as u128 + 1)).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
+        span(&mut text, id, "store", &[("service.instance.id", "store-0"), ("host.name", "node-2")], stay);
+    }
+    let (model, findings, origins) =
+        complete(&reduced("t.jsonl", text.as_bytes()), &Configuration::default()).expect("there are requests");
+    let told: Vec<_> = findings.into_iter().filter(|found| found.code.0 == "M074").collect();
+    assert!(told.len() == 1 && told[0].notes[0].contains("`store` on `node-2`, too"), "{told:?}");
+    let results = layered(&model, &LayeredOptions::default()).expect("it can be solved");
+    let first = outlook(&model, &results, Some(&origins), 1);
+    let [Sooner { factor, why: WhySooner::UnevenCopies, .. }] = first.sooner[..] else { panic!("{:?}", first.sooner) };
+    // Own times tell: a second of store's is 0.43 of those there, beside one of the others'.
+    assert!((factor * 0.5 * 1.43 - 1.0).abs() < 0.1, "{factor}");
+}
+
+/// Metrics of OTLP, of a counter that grows by so much in ten seconds, with these attributes of its resource.
+fn counted(metric: &str, resource: &[(&str, &str)], growth: f64) -> String {
+    let attribute =
+        |(key, value): &(&str, &str)| format!("{{\"key\":\"{key}\",\"value\":{{\"stringValue\":\"{value}\"}}}}");
+    let resource: Vec<String> = resource.iter().map(attribute).collect();
+    let points: Vec<String> = (0..30)
+        .map(|number| {
+            let (time, value) = (1_700_000_000 + number * 10, growth * f64::from(number));
+            format!("{{\"timeUnixNano\":\"{time}000000000\",\"asDouble\":{value}}}")
+        })
+        .collect();
+    format!(
+        "{{\"resourceMetrics\":[{{\"resource\":{{\"attributes\":[{}]}},\"scopeMetrics\":[{{\"metrics\":[{{\"name\":\"{metric}\",\"unit\":\"s\",\
+         \"sum\":{{\"isMonotonic\":true,\"aggregationTemporality\":2,\"dataPoints\":[{}]}}}}]}}]}}]}}\n",
+        resource.join(","),
+        points.join(",")
+    )
+}
+
+/// Where services share several machines, metrics of their pods are theirs; and machines that have other services, too, are as busy as those that have not.
+#[test]
+fn metrics_of_pods_and_of_some_machines_count_where_machines_are_shared() {
+    let folder = Folder::new();
+    let busy = |text: &str, metrics: &str| {
+        let (trace, metrics) = (folder.file("t.jsonl", text), folder.file("m.jsonl", metrics));
+        let (code, text, words) = run(&["solve", &trace, "--format", "json", "--utilisation", &metrics]);
+        assert_eq!(code, 0, "{words}");
+        let document: Value = serde_json::from_str(&text).expect("it is JSON");
+        let all = document["processors"].as_array().expect("there are some");
+        let own = all.iter().find(|own| own["name"] == "node-1 +1").expect("it is there");
+        own["utilization"].as_f64().expect("a number")
+    };
+    let text = on_machines(&["node-1", "node-2"]);
+    let pods: String =
+        [("cart-0", "node-1", 1.0), ("cart-1", "node-2", 1.0), ("web-0", "node-1", 2.5), ("web-1", "node-2", 2.5)]
+            .iter()
+            .map(|(pod, node, growth)| {
+                counted("k8s.pod.cpu.time", &[("k8s.pod.name", pod), ("k8s.node.name", node)], *growth)
+            })
+            .collect();
+    let found = busy(&text, &pods);
+    assert!((found / 0.35 - 1.0).abs() < 0.03, "{found}");
+    let mut text = text;
+    for (place, stay) in station(70, 1, 0.2, 3600).into_iter().enumerate() {
+        let id = (1_u128 << 100 | (place as u128 + 1)).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
+        span(&mut text, id, "store", &[("service.instance.id", "store-0"), ("host.name", "node-2")], stay);
+    }
+    let nodes: String = [("node-1", 4.5), ("node-2", 6.5)]
+        .iter()
+        .map(|(node, growth)| counted("system.cpu.time", &[("host.name", node)], *growth))
+        .collect();
+    let found = busy(&text, &nodes);
+    assert!((found / 0.45 - 1.0).abs() < 0.05, "{found}");
+}
+
+/// Arrivals at regular intervals queue for less than random ones, which the model has: the warning says so. Those of many at a time are bursts, however few stretches of time have any.
+#[test]
+fn regular_arrivals_and_batches_are_told() {
+    let folder = Folder::new();
+    let words = |stays: Vec<(&str, (f64, f64))>| {
+        let mut text = String::new();
+        for (place, (service, stay)) in stays.into_iter().enumerate() {
+            let id = (place as u128 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
+            span(&mut text, id, service, &[], stay);
+        }
+        run(&["solve", &folder.file("t.jsonl", &text)]).2
+    };
+    // The work of a station that is hardly ever shared, in turn.
+    let work: Vec<f64> = station(8, 64, 0.01, 12_000).into_iter().map(|(start, end)| end - start).collect();
+    let mut free = 0.0_f64;
+    let in_turn = |(place, work): (usize, &f64)| {
+        let start = place as f64 * DEMAND / 0.8;
+        free = free.max(start) + work;
+        ("web", (start, free))
+    };
+    let regular = words(work.iter().enumerate().map(in_turn).collect());
+    assert!(regular.contains("M030") && regular.contains("operations begin at regular intervals"), "{regular}");
+    let batch = |place: u32| {
+        let start = f64::from(place / 40) * 10.0;
+        ("cron", (start, start + f64::from(place % 40 + 1) * DEMAND))
+    };
+    let others = station(9, 1, 0.2, 1800).into_iter().map(|stay| ("web", stay));
+    let batches = words((0..400).map(batch).chain(others).collect());
+    assert!(batches.contains("M051") && batches.contains("operations come in bursts"), "{batches}");
+}
+
+/// Zipkin has no resources: what exporters write of them as tags tells instances all the same.
+#[test]
+fn instances_of_zipkin_are_told_by_tags() {
+    let mut spans = Vec::new();
+    for number in 0..3_u64 {
+        for (place, (start, end)) in station(40 + number, 1, 0.5, 2000).into_iter().enumerate() {
+            let id = (number << 32) + place as u64 + 1;
+            let micros = |seconds: f64| 1_700_000_000_000_000 + (seconds * 1e6) as u64;
+            spans.push(format!(
+                "{{\"traceId\":\"{:032x}\",\"id\":\"{id:016x}\",\"name\":\"serve\",\"kind\":\"SERVER\",\"timestamp\":{},\"duration\":{},\
+                 \"localEndpoint\":{{\"serviceName\":\"web\"}},\"tags\":{{\"service.instance.id\":\"web-{number}\"}}}}",
+                u128::from(id).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835),
+                micros(start),
+                (micros(end) - micros(start)).max(1)
+            ));
+        }
+    }
+    let text = format!("[{}]", spans.join(",\n"));
+    let (model, ..) =
+        complete(&reduced("t.json", text.as_bytes()), &Configuration::default()).expect("there are requests");
+    assert_eq!(processors(&model), [("web".to_owned(), Multiplicity::Finite(1), 3)]);
+}
+
+/// Who names a database asks it, whatever kind its span is of.
+#[test]
+fn a_span_that_names_a_database_is_a_call() {
+    let folder = Folder::new();
+    let mut text = String::new();
+    for number in 0..300_u64 {
+        let at = |milliseconds: u64| 1_700_000_000_000_000_000 + number * 50_000_000 + milliseconds * 1_000_000;
+        let trace = u128::from(number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
+        let database = "{\"key\":\"db.system\",\"value\":{\"stringValue\":\"mysql\"}}";
+        let _ = writeln!(
+            text,
+            "{{\"resourceSpans\":[{{\"resource\":{{\"attributes\":[{{\"key\":\"service.name\",\"value\":{{\"stringValue\":\"web\"}}}}]}},\"scopeSpans\":[{{\"spans\":[\
+             {{\"traceId\":\"{trace:032x}\",\"spanId\":\"0000000000000001\",\"name\":\"serve\",\"kind\":1,\"startTimeUnixNano\":\"{}\",\"endTimeUnixNano\":\"{}\"}},\
+             {{\"traceId\":\"{trace:032x}\",\"spanId\":\"0000000000000002\",\"parentSpanId\":\"0000000000000001\",\"name\":\"SELECT\",\"kind\":1,\
+             \"startTimeUnixNano\":\"{}\",\"endTimeUnixNano\":\"{}\",\"attributes\":[{database}]}}]}}]}}]}}",
+            at(0),
+            at(20),
+            at(5),
+            at(17)
+        );
+    }
+    let (code, text, words) = run(&["model", &folder.file("t.jsonl", &text), "--quiet"]);
+    assert_eq!(code, 0, "{words}");
+    assert!(text.contains("t mysql"), "{text}");
+}
+
+/// Classes of one Kieker record run on the machine that it names.
+#[test]
+fn classes_of_kieker_share_their_host() {
+    let folder = Folder::new();
+    folder.file("kieker.map", "$1=kieker.common.record.controlflow.OperationExecutionRecord\n");
+    let mut text = String::new();
+    for (number, (start, end)) in station(5, 1, 0.5, 1000).into_iter().enumerate() {
+        let at = |part: f64| 1_700_000_000_000_000_000 + ((start + (end - start) * part) * 1e9) as u64;
+        let _ =
+            writeln!(text, "$1;{0};public a.Store.find();<no-session-id>;{number};{1};{0};app-1;1;1", at(0.8), at(0.3));
+        let _ =
+            writeln!(text, "$1;{0};public a.Web.get();<no-session-id>;{number};{1};{0};app-1;0;0", at(1.0), at(0.0));
+    }
+    folder.file("kieker-1.dat", &text);
+    let log = folder.path("").display().to_string();
+    let (code, text, words) = run(&["model", &log, "--quiet"]);
+    assert_eq!(code, 0, "{words}");
+    assert!(text.contains("P 1\n  p \"app-1\""), "{text}");
 }

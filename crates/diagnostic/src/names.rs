@@ -38,6 +38,11 @@ impl Default for Names {
     }
 }
 
+/// Whether a character steers what shows it, as escape sequences steer terminals. Names come from whoever sends traces.
+fn is_control(character: char) -> bool {
+    character.is_control() && !matches!(character, '\n' | '\r' | '\t')
+}
+
 impl Names {
     /// A table with nothing but the empty string.
     pub fn new() -> Self {
@@ -46,11 +51,16 @@ impl Names {
 
     /// The number of `text`, given now if it has none yet.
     ///
+    /// Control characters but tabs and ends of lines become U+FFFD.
+    ///
     /// # Panics
     /// When there are more than 2^32 distinct strings.
     pub fn intern(&mut self, text: &str) -> Name {
         if let Some(&number) = self.numbers.get(text) {
             return Name(number);
+        }
+        if text.contains(is_control) {
+            return self.intern(&text.replace(is_control, "\u{fffd}"));
         }
         let number = u32::try_from(self.strings.len()).expect("fewer than 2^32 distinct names fit in memory");
         let text: Arc<str> = text.into();
@@ -87,5 +97,19 @@ impl Names {
     /// Never: the empty string is always there.
     pub fn is_empty(&self) -> bool {
         self.strings.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Names;
+
+    #[test]
+    fn no_name_steers_a_terminal() {
+        let mut names = Names::default();
+        let name = names.intern("web\u{1b}[2J\u{7}\n\tx\u{9b}");
+        assert_eq!(names.text(name), "web\u{fffd}[2J\u{fffd}\n\tx\u{fffd}");
+        assert_eq!(names.intern("web\u{1b}[2J\u{7}\n\tx\u{9b}"), name);
+        assert_eq!(names.intern(names.text(name).to_owned().as_str()), name);
     }
 }

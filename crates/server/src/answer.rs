@@ -18,7 +18,7 @@ use dyelog::report::markup::Markup;
 use dyelog::report::names::for_people;
 use dyelog::solve::{SolveOptions, solve};
 use dyelog::study::comparison::{self, Tolerance};
-use dyelog::study::outlook::{Outlook, outlook};
+use dyelog::study::outlook::{Outlook, capacity, outlook};
 use dyelog::study::scenario::ScenarioResult;
 
 use crate::late;
@@ -58,12 +58,12 @@ impl Answer {
     /// # Errors
     /// What keeps it from being made.
     pub fn of(mut submodel: SubModel, merge: &str, metered: &Metered) -> Result<Self, String> {
-        let utilisation = metered.apply(&mut submodel);
+        let (utilisation, weighed) = metered.apply(&mut submodel);
         let bound = unknown_sampling(&submodel)
             .map(|why| Diagnostic::warning(LOAD_CHOSEN, Place::Nowhere, why).with_hint(SAMPLING_TOLD_BY));
         let utilisation = Metrics { series: utilisation, ..Metrics::default() };
-        let mut findings: Vec<Diagnostic> =
-            bound.into_iter().chain(metered.missing()).chain(late::leave_out_unasked(&mut submodel)).collect();
+        let mut findings: Vec<Diagnostic> = bound.into_iter().chain(metered.missing()).chain(weighed).collect();
+        findings.extend(late::leave_out_unasked(&mut submodel));
         let source = model_of(submodel, merge, &utilisation, &mut findings).map_err(words)?;
         Ok(Self { source, findings, solution: OnceCell::new() })
     }
@@ -215,6 +215,16 @@ impl Answer {
         let share = |(_, used, servers): &(String, f64, f64)| used / servers;
         busy.sort_by(|a, b| share(b).total_cmp(&share(a)).then_with(|| a.0.cmp(&b.0)));
         Ok(busy)
+    }
+
+    /// What saturates first, and at how many times the load, in lines for people.
+    ///
+    /// # Errors
+    /// What keeps the model from being solved.
+    pub fn capacity(&self) -> Result<String, String> {
+        let model = &self.source.model;
+        let outlook = capacity(model, self.results()?, self.source.origins.as_ref());
+        Ok(report::outlook::capacity(&for_people(model), &outlook, Look::PLAIN))
     }
 
     /// The report, a page of HTML.

@@ -1,7 +1,8 @@
 //! Spans gathered to traces, in bounded memory.
 //!
 //! A trace is complete when its root and the parents of all its spans are here and nothing came for a while (the grace). It is given
-//! out then, or at the latest a while (the limit) after its first span came. It belongs to the interval in which its root starts, by
+//! out then, or a while (the limit) after its last span came: an operation that takes long calls others on its way, and its own span is the last.
+//! At the latest it is given out ten times as long after its first span came. It belongs to the interval in which its root starts, by
 //! the clock of the program that recorded it. Spans that come after their trace was given out go to its interval, as far as the server
 //! remembers it.
 
@@ -26,11 +27,14 @@ pub type Nanos = u64;
 pub struct Gathering {
     /// How long nothing must have come of a trace that is complete.
     pub grace: Nanos,
-    /// When a trace is given out that does not become complete.
+    /// After what time without a new span a trace is given out that does not become complete.
     pub limit: Nanos,
     /// How many bytes of open traces are kept; beyond it the oldest are given out.
     pub most_bytes: usize,
 }
+
+/// How many times the limit a trace is waited for whose spans keep coming.
+const LONGEST: u64 = 10;
 
 /// What a span costs beside its bytes.
 const OVERHEAD: usize = 50;
@@ -75,6 +79,12 @@ struct Open {
 }
 
 impl Open {
+    /// When it is given out though it is not complete.
+    fn latest(&self, limit: Nanos) -> Nanos {
+        let longest = limit.saturating_mul(LONGEST);
+        self.last_seen.saturating_add(limit).min(self.first_seen.saturating_add(longest))
+    }
+
     /// Whether root and all parents are here.
     fn is_complete(&self) -> bool {
         if self.late.is_some() {
@@ -302,7 +312,7 @@ impl Assembler {
             self.due.pop();
             let Some(open) = self.open.get_mut(&trace) else { continue };
             let quiet = open.last_seen.saturating_add(self.gathering.grace);
-            let latest = open.first_seen.saturating_add(self.gathering.limit);
+            let latest = open.latest(self.gathering.limit);
             if now >= latest || now >= quiet && open.is_complete() {
                 self.give_out(trace);
             } else {

@@ -28,8 +28,8 @@ const OLD: Duration = Duration::from_secs(60);
 pub struct Made {
     /// The intervals that have anything.
     pub intervals: Vec<Interval>,
-    /// The busiest processors and a picture of the model since something changed, or why it has no solution; `None` where nothing was recorded.
-    pub look: Option<Result<(Vec<Busy>, String), String>>,
+    /// The busiest processors, what saturates first, and a picture of the model since something changed, or why it has no solution; `None` where nothing was recorded.
+    pub look: Option<Result<(Vec<Busy>, String, String), String>>,
     /// Measured against predicted responses.
     pub held: Compared,
     /// The same of whole hours.
@@ -48,7 +48,7 @@ impl Made {
         let (begun, now) = (Instant::now(), wall_clock());
         let lately = Period { from: now.saturating_sub(LATELY), to: now };
         let split = Split::of(store, lately)?;
-        let look = split.last().map(|last| last.and_then(|own| Ok((own.busiest()?, own.picture()?))));
+        let look = split.last().map(|last| last.and_then(|own| Ok((own.busiest()?, own.capacity()?, own.picture()?))));
         let observed = observed::look(store, lately, service.system())?;
         let intervals = store.intervals(lately.from, lately.to)?;
         let (held, hours) = (split.held(), hours(service.lately(), store, now)?);

@@ -309,7 +309,7 @@ fn key(metric: &Metric, labels: Vec<(String, String)>) -> Option<(SeriesKey, f64
             (SeriesKey { counts: Counted::Requests, metric: name, resources: vec![service], labels, since: 0 }, 1.0)
         });
     }
-    let Measure { resources, unit, factor } = measure(&metric.name, &metric.unit, &labels)?;
+    let Measure { resources, unit, factor, .. } = measure(&metric.name, &metric.unit, &labels)?;
     let counts = match unit {
         Unit::Seconds | Unit::Cores => Counted::Seconds,
         Unit::Share => Counted::Share,

@@ -1,11 +1,13 @@
 //! What metrics tell of a period: how busy processors were, and how many requests there were for each that was traced.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use dyelog::diagnostic::{Diagnostic, Place};
-use dyelog::lqn::submodel::{Interaction, ScenarioTotal, SubModel};
+use dyelog::lqn::submodel::{ScenarioTotal, SubModel};
 use dyelog::model::codes::PARTLY_MEASURED;
+use dyelog::model::requests::{Requests, weigh};
 use dyelog::model::utilisation::{Series, Unit, fitting};
+use dyelog::pipeline::{counter, measure};
 
 use crate::meter::{Counted, MOST_SERIES, SeriesKey};
 use crate::period::written;
@@ -22,15 +24,12 @@ pub struct Metered {
     pub no_room: Option<(u64, u64)>,
 }
 
-/// From how many traced requests on metrics tell for how many each stands.
-const ENOUGH: u64 = 20;
-
 impl Metered {
-    /// Lets each operation whose sampling is not known stand for as many as metrics counted, and gives how busy the
-    /// processors of the sub-model were.
-    pub fn apply(&self, submodel: &mut SubModel) -> Vec<Series> {
-        self.weigh(submodel);
-        fitting(&self.utilisation(), submodel)
+    /// Lets each operation whose spans do not tell how it was sampled stand for as many as metrics counted, and gives how busy the
+    /// processors of the sub-model were, with what there is to say about rates.
+    pub fn apply(&self, submodel: &mut SubModel) -> (Vec<Series>, Vec<Diagnostic>) {
+        let findings = weigh(&self.requests(submodel), submodel);
+        (fitting(&self.utilisation(), submodel), findings)
     }
 
     /// That metrics are missing, where there was no room for them.
@@ -55,48 +54,22 @@ impl Metered {
                 Counted::Share => (Unit::Share, totals.windows(2).map(share).collect()),
             };
             let (metric, resources) = (key.metric.clone(), key.resources.clone());
-            Some(Series { file: "metrics".into(), metric, resources, unit, samples })
+            let mode = measure(&metric, "", &key.labels).map(|own| own.mode).unwrap_or_default();
+            Some(Series { file: "metrics".into(), metric, resources, mode, unit, samples })
         };
         self.series.iter().filter_map(of).collect()
     }
 
-    fn weigh(&self, submodel: &mut SubModel) {
-        let unknown = |total: &ScenarioTotal| {
-            total.sampled.operations < total.operations
-                && total.ids.probability().is_none_or(|_| total.sampled.operations > 0)
+    /// Counted requests of services that are in the sub-model.
+    fn requests(&self, submodel: &SubModel) -> Vec<Requests> {
+        let tasks: BTreeSet<&str> = submodel.entries().iter().map(|entry| submodel.names.text(entry.task)).collect();
+        let of = |(key, totals): &(SeriesKey, Totals)| {
+            let samples = totals.iter().map(|(time, total)| (seconds(*time), *total)).collect();
+            let own = counter(&key.metric, &key.labels, samples).filter(|_| key.counts == Counted::Requests)?;
+            let is_known = totals.len() > 1 && own.services.iter().any(|service| tasks.contains(&**service));
+            is_known.then_some(Requests { file: "metrics".into(), ..own })
         };
-        if !submodel.scenarios.values().any(unknown) {
-            return;
-        }
-        let Some(weight) = self.weight(submodel) else { return };
-        for total in submodel.scenarios.values_mut().filter(|total| unknown(total)) {
-            let rest = total.operations - total.sampled.operations;
-            total.sampled.add_alike(rest, weight);
-        }
-    }
-
-    /// How many requests there were for each that was traced: of the services whose metrics count them, all together.
-    fn weight(&self, submodel: &SubModel) -> Option<f64> {
-        let scenarios = submodel.scenarios.values();
-        let from = scenarios.clone().filter_map(|total| total.first_start).min()?;
-        let to = scenarios.filter_map(|total| total.last_end.or(total.last_start)).max()?;
-        let mut counted: BTreeMap<&str, f64> = BTreeMap::new();
-        for (key, totals) in self.series.iter().filter(|(key, _)| key.counts == Counted::Requests) {
-            let (Some(begin), Some(end)) = (at(totals, from as f64), at(totals, to as f64)) else { continue };
-            *counted.entry(&key.resources[0]).or_default() += end - begin;
-        }
-        let (mut requests, mut traced) = (0.0, 0_u64);
-        for (service, count) in counted {
-            let entries = submodel.entries().iter().filter(|entry| {
-                entry.interaction != Interaction::Customer && submodel.names.text(entry.task) == service
-            });
-            let own: u64 = entries.map(|entry| entry.invocations).sum();
-            if own > 0 {
-                (requests, traced) = (requests + count, traced + own);
-            }
-        }
-        // One that is traced was a request.
-        (traced >= ENOUGH && requests > 0.0).then(|| (requests / traced as f64).max(1.0))
+        self.series.iter().filter_map(of).collect()
     }
 }
 
@@ -107,21 +80,6 @@ fn seconds(time: u64) -> f64 {
 fn share(pair: &[(u64, f64)]) -> (f64, f64) {
     let [(from, begin), (to, end)] = pair else { unreachable!("pairs are of two") };
     (seconds(*from), (end - begin) / seconds((to - from).max(1)))
-}
-
-/// The total at a time, between points; beyond them none is known, but for a short while, for which it grows as it did.
-fn at(totals: &[(u64, f64)], time: f64) -> Option<f64> {
-    let (first, last) = (totals.first()?, totals.last()?);
-    if totals.len() < 2 {
-        return None;
-    }
-    let place = totals.partition_point(|(own, _)| (*own as f64) < time).clamp(1, totals.len() - 1);
-    let ((from, begin), (to, end)) = (totals[place - 1], totals[place]);
-    let step = (last.0 - first.0) as f64 / (totals.len() - 1) as f64;
-    if time < first.0 as f64 - 1.5 * step || time > last.0 as f64 + 1.5 * step {
-        return None;
-    }
-    Some(begin + (end - begin) * (time - from as f64) / ((to - from).max(1) as f64))
 }
 
 /// How many scenarios are named.

@@ -25,10 +25,12 @@ pub enum Now<'p> {
     Nothing,
     /// Why there is no solution.
     Unsolved(&'p str),
-    /// The model's processors, the busiest first, and its picture.
+    /// The model's processors, the busiest first, how far the load may grow, and the model's picture.
     Solved {
         /// The processors.
         busiest: &'p [Busy],
+        /// What saturates first, in lines.
+        capacity: &'p str,
         /// An SVG.
         picture: &'p str,
     },
@@ -180,7 +182,10 @@ fn now(page: &Page<'_>, html: &mut Markup) {
         Now::Unsolved(why) => {
             html.open("p", &[]).name(why).close();
         }
-        Now::Solved { busiest: processors, picture } => {
+        Now::Solved { busiest: processors, capacity, picture } => {
+            for line in capacity.lines() {
+                html.open("p", &[]).name(line).close();
+            }
             busiest(processors, html);
             html.open("div", &[("class", "picture")]).trusted(picture).close();
         }
@@ -354,10 +359,10 @@ mod tests {
         status.no_room = Some(HOSTILE.to_owned());
         (status.counts.no_room_points, status.counts.no_room) = (1, Some((0, 0)));
         let busiest = [(HOSTILE.to_owned(), 0.5, 1.0)];
-        let text = shown(Now::Solved { busiest: &busiest, picture: "<svg></svg>" }, &held, &status);
-        // Of the fault, the service and its operation, the metric without room, the processor, and, now and in an hour, a scenario, what cannot be solved, a change, and a bound; and
+        let text = shown(Now::Solved { busiest: &busiest, capacity: HOSTILE, picture: "<svg></svg>" }, &held, &status);
+        // Of the fault, the service and its operation, the metric without room, the processor, what saturates first, and, now and in an hour, a scenario, what cannot be solved, a change, and a bound; and
         // of a process that is observed, its node, and that it appears.
-        assert_eq!((text.matches("<script").count(), text.matches("&lt;script&gt;").count()), (0, 18), "{text}");
+        assert_eq!((text.matches("<script").count(), text.matches("&lt;script&gt;").count()), (0, 19), "{text}");
         let text = shown(Now::Unsolved(HOSTILE), &Compared::default(), &Status::default());
         assert!(!text.contains("<script"), "{text}");
     }

@@ -33,13 +33,13 @@ impl Recorded {
         let Some((mut submodel, merge)) = store.period(period.from, period.to)? else { return Ok(None) };
         let unasked = late::leave_out_unasked(&mut submodel);
         let metered = store.metered(period.from, period.to)?;
-        let utilisation = metered.apply(&mut submodel);
+        let (utilisation, weighed) = metered.apply(&mut submodel);
         let unknown = unknown_sampling(&submodel);
         Ok(Some(Self {
             submodel: saved::write(&submodel, &merge),
             utilisation: exposed(&utilisation),
             unknown,
-            missing: metered.missing().into_iter().chain(unasked).map(|own| told(&own)).collect(),
+            missing: metered.missing().into_iter().chain(weighed).chain(unasked).map(|own| told(&own)).collect(),
         }))
     }
 }
@@ -66,6 +66,7 @@ fn exposed(series: &[Series]) -> String {
         // The processor, and the service whose process it is of.
         let of: String =
             ["processor", "service_name"].iter().zip(&own.resources).map(|(name, own)| label(name, own)).collect();
+        let of = if own.mode.is_empty() { of } else { of + &label("mode", &own.mode) };
         for (time, value) in &own.samples {
             let milliseconds = (time * 1e3).round();
             text.push_str(&format!("{name}{{{of}series=\"{number}\"}} {value} {milliseconds}\n"));

@@ -67,6 +67,8 @@ pub struct Configuration {
     pub measured: Measured,
     /// How many cores processors have by metrics, those of all copies together, and which metric says so. It stands in no file of configuration.
     pub cores: Cores,
+    /// How many tasks traces put together on a processor. It stands in no file of configuration.
+    pub tenants: BTreeMap<String, u32>,
 }
 
 /// What holds for tasks and processors without a setting of their own.

@@ -35,7 +35,7 @@ pub fn seconds(text: &str) -> Result<f64, String> {
 /// A rate such as `12/s` or `700/min` per second; a number alone means per second.
 pub fn rate(text: &str) -> Result<f64, String> {
     let (number, unit) = split(text)?;
-    let Some(unit) = unit.strip_prefix('/') else {
+    let Some(unit) = unit.strip_prefix("1/").or_else(|| unit.strip_prefix('/')) else {
         return if unit.is_empty() {
             Ok(number)
         } else {
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn rates() {
-        for (text, value) in [("12/s", 12.0), ("120 / min", 2.0), ("0.5", 0.5), ("36/h", 0.01)] {
+        for (text, value) in [("12/s", 12.0), ("12 1/s", 12.0), ("120 / min", 2.0), ("0.5", 0.5), ("36/h", 0.01)] {
             assert_eq!(rate(text), Ok(value), "{text}");
         }
         for text in ["12 s", "12/", "/s", "1/parsec"] {

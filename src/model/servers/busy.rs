@@ -12,7 +12,7 @@ use crate::model::parts::Parts;
 use crate::model::servers::discipline::Discipline;
 use crate::model::servers::observed::Observed;
 use crate::model::servers::sampled::waiting;
-use crate::model::servers::{Host, MOST_SERVERS, given, host_of};
+use crate::model::servers::{Host, MOST_SERVERS, given, host_of, replicas};
 
 /// The hosts that one server would be too few for, by name.
 pub fn hosts(parts: &Parts<'_>, configuration: &Configuration, observed: &Observed) -> BTreeMap<String, Host> {
@@ -33,7 +33,7 @@ pub fn hosts(parts: &Parts<'_>, configuration: &Configuration, observed: &Observ
         let busy: f64 = entries.iter().map(|index| measured_time(parts.sub.entry(*index))).sum::<f64>() / per_second;
         let there: f64 =
             entries.iter().map(|index| observed.present(parts, *index)).sum::<f64>() / observed.probability;
-        let copies = configuration.processors.get(&name).and_then(|settings| settings.replicas).unwrap_or(1);
+        let copies = replicas(configuration, &name);
         let each = busy / f64::from(copies);
         if each < 1.0 || !each.is_finite() {
             continue;
@@ -48,6 +48,7 @@ pub fn hosts(parts: &Parts<'_>, configuration: &Configuration, observed: &Observ
             is_delay: false,
             discipline: Discipline::Sharing,
             copies,
+            replicas: Some(copies),
             range: Some((first as u32, None)),
             most: there.ceil().max(2.0) as usize,
             utilization: busy / f64::from(all),

@@ -43,6 +43,8 @@ pub(super) struct Asked<'o> {
     pub early: f64,
     /// How requests come to copies, where open arrivals are to tell.
     pub arrivals: Option<Dispatching>,
+    /// Whether stays may wait for what was not traced, for as long as they neither used what was measured nor queued for it.
+    pub may_wait: bool,
 }
 
 /// What a number of servers makes of work beside other work, and of measured utilisation.
@@ -110,7 +112,9 @@ impl Evidence {
                 let had = had.unwrap_or_else(again);
                 self.impute(asked, &had);
                 // New work that goes first leaves early even more often than equal sharing lets it.
-                if is_whole && self.discipline != Discipline::FirstCome {
+                // Who waits for something else leaves in no order.
+                let is_work = asked.working(self.servers).is_none();
+                if is_whole && is_work && self.discipline != Discipline::FirstCome {
                     self.left = Left::Order;
                 }
                 true
@@ -141,7 +145,9 @@ impl Evidence {
         let Asked { occupancy, probability, seen, busy, arrivals, .. } = asked;
         self.imputed = occupancy.imputed(self.discipline, had);
         let servers = f64::from(self.servers) * occupancy.stations as f64;
-        self.off = busy.map_or(0.0, |busy| unlike(seen / probability * self.imputed.all, busy.cores(servers)));
+        // What was measured is all of it where stays wait for something else.
+        let measured = busy.filter(|_| asked.working(self.servers).is_none());
+        self.off = measured.map_or(0.0, |busy| unlike(seen / probability * self.imputed.all, busy.cores(servers)));
         // What was sampled shows too little of whom a stay met.
         if occupancy.is_whole(probability) {
             self.unslowed = self.imputed.unslowed.min(MOST_ERRORS);
@@ -204,10 +210,30 @@ impl Evidence {
 }
 
 impl Asked<'_> {
+    /// The part of its time in which a stay wants one of so many servers, where less was measured to be used than stays were there for: the rest
+    /// it waits for something that was not traced.
+    pub fn working(&self, servers: u32) -> Option<f64> {
+        if !self.may_wait {
+            return None;
+        }
+        let (stations, count) = (self.occupancy.stations as f64, f64::from(servers));
+        let busy = self.busy?.cores(count * stations) / stations;
+        let part = (busy + waiting(count, busy)) / (self.seen / stations);
+        (self.occupancy.is_whole(self.probability) && part < 1.0 - AGREES).then_some(part)
+    }
+
     /// The part of one of so many servers that a stay has.
     pub fn share(&self, servers: u32) -> Share {
+        if let Some(working) = self.working(servers) {
+            return Share::waiting(servers, working, self.occupancy.most);
+        }
         Share::new(servers, self.probability, self.seen / self.occupancy.stations as f64, self.occupancy.most)
     }
+}
+
+/// Whether more was imputed than was measured, by more than errors of both come to.
+pub fn is_beyond(imputed: f64, measured: f64) -> bool {
+    unlike(imputed, measured) > FITS
 }
 
 /// How far what was imputed is from what was measured, in standard errors of both.

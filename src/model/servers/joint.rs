@@ -7,7 +7,7 @@ use crate::lqn::submodel::{EntryIndex, EntryKey, EntryTotal, SubModel};
 use crate::model::config::Configuration;
 use crate::model::parts::Parts;
 use crate::model::servers::discipline::Discipline;
-use crate::model::servers::evidence::{Asked, Evidence};
+use crate::model::servers::evidence::{Asked, Evidence, is_beyond};
 use crate::model::servers::observed::Observed;
 use crate::model::servers::occupancy::Occupancy;
 use crate::model::servers::sampled::waiting;
@@ -74,6 +74,8 @@ struct Tried {
     fits: bool,
     /// Whether it fits well enough for a delay.
     fits_as_delay: bool,
+    /// Whether it would have been busier than was measured under every load.
+    is_busier: bool,
     /// By load, then by entry.
     seen: Vec<BTreeMap<EntryKey, Seen>>,
 }
@@ -160,8 +162,9 @@ impl Joint {
                 let orders = fullest.map(|view| of(&view.occupancy, probability, order, servers)).unwrap_or_default();
                 orders.into_iter().map(move |order| (servers, order))
             };
-            let try_it = |(servers, discipline): (u32, Discipline)| {
+            let try_it = |may_wait: bool, (servers, discipline): (u32, Discipline)| {
                 let (mut score, mut fits, mut seen) = (unlikelihood(servers), true, Vec::new());
+                let mut is_busier = true;
                 let mut score_of_order = 0.0;
                 let mut fits_as_delay = true;
                 for view in &views {
@@ -177,6 +180,7 @@ impl Joint {
                         busy: *busy,
                         early: EARLY,
                         arrivals: None,
+                        may_wait,
                     };
                     let evidence = Evidence::of(asked, servers, discipline).looked(asked);
                     score += evidence.unlikelihood();
@@ -190,6 +194,8 @@ impl Joint {
                     let regular = imputed.regular(discipline);
                     let measured = busy.map(|busy| busy.cores(f64::from(servers) * occupancy.stations as f64));
                     let there = there / observed.probability;
+                    is_busier &= occupancy.is_whole(observed.probability)
+                        && measured.is_some_and(|busy| is_beyond(there * imputed.all, busy));
                     let most = if observed.probability < 1.0 { there } else { there * imputed.all };
                     // What was measured is shared out by how long invocations were there.
                     let shared = measured.map(|busy| busy.min(most) / there.max(f64::MIN_POSITIVE));
@@ -208,22 +214,30 @@ impl Joint {
                     };
                     seen.push(entries.iter().enumerate().map(one).collect());
                 }
-                Tried { servers, discipline, score, score_of_order, fits, fits_as_delay, seen }
+                Tried { servers, discipline, score, score_of_order, fits, fits_as_delay, is_busier, seen }
             };
-            let mut tries: Vec<Tried> =
-                tried.into_iter().flat_map(|servers| orders(servers, disciplines)).map(try_it).collect();
+            let counts = || tried.iter().flat_map(|servers| orders(*servers, disciplines));
+            let mut tries: Vec<Tried> = counts().map(|own| try_it(false, own)).collect();
+            // Where they would have been busier than was measured under every load, stays waited for something else.
+            let waits_too = best(&tries).is_busier;
+            if waits_too {
+                let shared = tried.iter().map(|servers| (*servers, order.unwrap_or(Discipline::Sharing)));
+                tries = shared.map(|own| try_it(true, own)).collect();
+            }
             let is_told = given.is_some() || order.is_some() || views.iter().flatten().any(|view| view.busy.is_some());
             let is_recorded = views.iter().flatten().any(|view| waits::is_recorded(view.parts, view.entries));
             let unlikely = waits::unlikelihood_of_delay(most, is_recorded).filter(|_| !is_told && probability >= 1.0);
             let delay = unlikely.filter(|unlikely| {
                 let together = most.min(MOST_SERVERS) as u32;
-                let whole = try_it((together, Discipline::Sharing));
+                let whole = try_it(false, (together, Discipline::Sharing));
                 let due: f64 = due_to_wait(&views, together);
                 whole.fits_as_delay && whole.score - unlikelihood(together) - due + unlikely < best(&tries).score
             });
             let delay = delay.map(|_| most);
-            let of_levels: Vec<Tried> = orders(best(&tries).servers, levels).map(try_it).collect();
-            tries.extend(of_levels);
+            if !waits_too {
+                let of_levels = orders(best(&tries).servers, levels).map(|own| try_it(false, own));
+                tries.extend(of_levels.collect::<Vec<Tried>>());
+            }
             // The order of arrival was not seen. Waits under it follow from the load, and nothing tells whether it holds.
             if probability < 1.0 && order.is_none() {
                 tries.extend(unseen_order(&tries, &views));
@@ -273,6 +287,7 @@ impl Joint {
             let own = demands(&mut host, (tried, &tries.copies), form, self.is_measured(name));
             host.copies = tries.copies.iter().copied().max().unwrap_or(1) as u32;
             host.servers = host.servers.saturating_mul(host.copies);
+            host.replicas = Some(host.copies).filter(|copies| *copies > 1);
             let busy: f64 = host.utilization * f64::from(host.servers);
             for (key, (demand, delay)) in own {
                 let Some(index) = all.entry_of(key) else { continue };
@@ -315,6 +330,7 @@ fn unseen_order(tries: &[Tried], views: &[Option<View<'_, '_>>]) -> Option<Tried
         score_of_order: f64::INFINITY,
         fits: true,
         fits_as_delay: false,
+        is_busier: false,
         seen: own,
     })
 }
@@ -379,6 +395,7 @@ fn chosen(tries: &[Tried], form: Form) -> (&Tried, Host) {
         is_delay: false,
         discipline: tried.discipline,
         copies: 1,
+        replicas: None,
         range: range.filter(|_| first != last),
         most: 2,
         utilization: 0.0,

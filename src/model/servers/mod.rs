@@ -28,7 +28,7 @@ use crate::model::demand::is_measured;
 use crate::model::parts::Parts;
 use crate::model::pools::{self, Pool};
 use crate::model::servers::copies::copies;
-use crate::model::servers::evidence::{Asked, Evidence, Left};
+use crate::model::servers::evidence::{Asked, Evidence, Left, is_beyond};
 use crate::model::servers::lasting::Lasting;
 use crate::model::servers::observed::Observed;
 use crate::model::servers::occupancy::{Imputed, Occupancy};
@@ -88,6 +88,8 @@ pub struct Host {
     pub discipline: Discipline,
     /// How many copies there are, each of whose servers were found apart from the others.
     pub copies: u32,
+    /// How many copies the servers are those of, where that is known.
+    pub replicas: Option<u32>,
     /// The fewest that fit a copy, and the most where that can be told; of those that were found.
     pub range: Option<(u32, Option<u32>)>,
     /// How many invocations were at work together at most.
@@ -192,6 +194,7 @@ impl Traced {
                 is_delay: false,
                 discipline: fit.discipline,
                 copies: occupancy.stations as u32,
+                replicas: Some(replicas(configuration, &name)),
                 range: given.is_none().then_some(fit.range),
                 most: occupancy.most,
                 utilization: load.busy / f64::from(servers),
@@ -292,13 +295,14 @@ impl Traced {
         host.range.map(|(least, _)| least)
     }
 
-    /// The servers of each of so many copies of a processor, where they were found.
+    /// The servers of each copy of a processor, where they were found. Another number of copies than there were has as many servers each; where it is not known how many
+    /// there were, they were so many.
     pub fn servers(&self, processor: &str, copies: u32) -> Option<Multiplicity> {
         let servers = |host: &Host| {
             if host.is_delay {
                 Multiplicity::Infinite
             } else {
-                Multiplicity::Finite(host.servers.div_ceil(copies.max(1)))
+                Multiplicity::Finite(host.servers.div_ceil(host.replicas.unwrap_or(copies).max(1)))
             }
         };
         self.hosts.get(processor).map(servers)
@@ -440,6 +444,7 @@ impl Host {
             is_delay: true,
             discipline: Discipline::Sharing,
             copies: occupancy.stations as u32,
+            replicas: None,
             range: Some(fit.range),
             most: occupancy.most,
             utilization: 0.0,
@@ -514,12 +519,17 @@ fn given(configuration: &Configuration, processor: &str) -> Option<Multiplicity>
     if scheduling_given(configuration, processor) == Some(Scheduling::Delay) {
         return Some(Multiplicity::Infinite);
     }
-    let copies = settings.and_then(|settings| settings.replicas).unwrap_or(1);
+    let copies = replicas(configuration, processor);
     let multiplicity = settings.and_then(|settings| settings.multiplicity).or(configuration.defaults.multiplicity);
     match multiplicity? {
         Multiplicity::Finite(servers) => Some(Multiplicity::Finite(servers.saturating_mul(copies))),
         Multiplicity::Infinite => Some(Multiplicity::Infinite),
     }
+}
+
+/// How many copies a processor has by the configuration.
+fn replicas(configuration: &Configuration, processor: &str) -> u32 {
+    configuration.processors.get(processor).and_then(|settings| settings.replicas).unwrap_or(1)
 }
 
 /// The order of service that the configuration gives to a processor.
@@ -691,16 +701,37 @@ fn early(parts: &Parts<'_>, entries: &[EntryIndex], lost: f64) -> f64 {
     EARLY + lost * (1.0 + calls as f64 / invocations.max(1) as f64)
 }
 
-/// The number of servers and the order of service that fit best, or what follows from given ones.
+/// The number of servers and the order of service that fit best, or what follows from given ones. Where they would have been busier than was measured, stays waited for something else.
 fn fitted(occupancy: &Occupancy, probability: f64, seen: f64, known: Known) -> Fit {
+    let fit = fitted_where(occupancy, probability, seen, known, false);
+    let servers = f64::from(fit.servers) * occupancy.stations as f64;
+    let is_busier = |busy: Busy| is_beyond(seen / probability * fit.imputed.all, busy.cores(servers));
+    if occupancy.is_whole(probability) && known.busy.is_some_and(is_busier) {
+        let waiting = fitted_where(occupancy, probability, seen, known, true);
+        // Where waits explain no more, something else is wrong with what was measured.
+        if waiting.unlikelihood < fit.unlikelihood {
+            return waiting;
+        }
+    }
+    fit
+}
+
+fn fitted_where(occupancy: &Occupancy, probability: f64, seen: f64, known: Known, may_wait: bool) -> Fit {
     let arrivals = known.arrivals.filter(|_| known.busy.is_none() && occupancy.is_whole(probability));
-    let asked = Asked { occupancy, probability, seen, busy: known.busy, early: known.early, arrivals };
+    let asked = Asked { occupancy, probability, seen, busy: known.busy, early: known.early, arrivals, may_wait };
     let telling = |servers: u32| -> Vec<Evidence> {
-        let orders = disciplines(occupancy, probability, known.discipline, servers);
+        let orders = match asked.working(servers) {
+            Some(_) => vec![known.discipline.unwrap_or(Discipline::Sharing)],
+            None => disciplines(occupancy, probability, known.discipline, servers),
+        };
         orders.into_iter().map(|order| Evidence::of(asked, servers, order)).collect()
     };
     let best_of = |servers: u32, evidence: Vec<Evidence>| {
-        best_order(asked, evidence, levels(occupancy, probability, known.discipline, servers))
+        let levels = match asked.working(servers) {
+            Some(_) => Vec::new(),
+            None => levels(occupancy, probability, known.discipline, servers),
+        };
+        best_order(asked, evidence, levels)
     };
     if let Some(Multiplicity::Finite(servers)) = known.servers {
         let servers = (servers / occupancy.stations as u32).max(1);

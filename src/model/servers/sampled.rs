@@ -1,6 +1,7 @@
 //! What part of a server an invocation has, by how many others are seen there.
 //!
-//! Of traces that hold all operations those that are seen are those that are there: of k servers each of n has min(1, k/n). Where operations
+//! Of traces that hold all operations those that are seen are those that are there: of k servers each of n has min(1, k/n). Where invocations wait for something that was not
+//! traced for a part of their time, as many others as work are there by chance (a binomial distribution), and an invocation is slowed in the rest of its time alone. Where operations
 //! were sampled, others were there that nobody saw. How many, given those that were seen, follows from the distribution of a station with
 //! k servers under Poisson arrivals (M/M/k), of which each is seen with the probability of the sampling.
 
@@ -14,8 +15,8 @@ pub enum Share {
         /// Servers.
         servers: f64,
     },
-    /// Some are seen.
-    Sampled {
+    /// Some are seen, or work.
+    Partial {
         /// By number of others that are seen.
         parts: Vec<f64>,
     },
@@ -36,14 +37,29 @@ impl Share {
         }
         let busy = offered(servers, mean_seen / probability);
         let parts = (0..most.clamp(1, MOST)).map(|seen| expected(servers, busy, probability, seen)).collect();
-        Self::Sampled { parts }
+        Self::Partial { parts }
+    }
+
+    /// With so many servers, all seen, up to `most` together, where invocations want a server for that part of their time, and wait for something else in the rest of it.
+    pub fn waiting(servers: u32, working: f64, most: usize) -> Self {
+        let servers = f64::from(servers);
+        let slowed = |others: usize| {
+            // The binomial distribution, one probability from the one before.
+            let (mut parts, mut chance) = (0.0, (1.0 - working).powi(others as i32));
+            for work in 0..=others {
+                parts += chance * (servers / (work + 1) as f64).min(1.0);
+                chance *= (others - work) as f64 / (work + 1) as f64 * working / (1.0 - working);
+            }
+            1.0 - working * (1.0 - parts)
+        };
+        Self::Partial { parts: (0..most.clamp(1, MOST)).map(slowed).collect() }
     }
 
     /// With so many others seen.
     pub fn of(&self, others: usize) -> f64 {
         match self {
             Self::Exact { servers } => (servers / (others + 1) as f64).min(1.0),
-            Self::Sampled { parts } => parts[others.min(parts.len() - 1)],
+            Self::Partial { parts } => parts[others.min(parts.len() - 1)],
         }
     }
 }
@@ -99,6 +115,17 @@ mod tests {
     fn without_sampling_all_that_are_there_are_seen() {
         let share = Share::new(2, 1.0, 1.3, 10);
         assert_eq!([0, 1, 2, 3].map(|others| share.of(others)), [1.0, 1.0, 2.0 / 3.0, 0.5]);
+    }
+
+    #[test]
+    fn who_waits_for_something_else_slows_nobody() {
+        let share = Share::waiting(1, 0.5, 10);
+        // One other works half of the time, and halves the server then, which is wanted half of the time.
+        assert!((share.of(1) - (1.0 - 0.5 * 0.25)).abs() < 1e-12);
+        let all = Share::waiting(2, 1.0 - 1e-9, 10);
+        assert!(
+            [0, 1, 2, 3].iter().all(|others| (all.of(*others) - Share::new(2, 1.0, 1.0, 9).of(*others)).abs() < 1e-6)
+        );
     }
 
     #[test]

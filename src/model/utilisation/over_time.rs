@@ -1,5 +1,7 @@
 //! Means of what was measured over the time of a recording.
 
+use std::collections::BTreeMap;
+
 use crate::model::utilisation::{Busy, Series, Unit};
 
 /// A sample stands for at most so many times the usual interval.
@@ -60,17 +62,17 @@ pub fn over_time<'s>(series: &[&'s Series], window: (f64, f64), shift: f64) -> V
 }
 
 /// What several series come to.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Total {
+#[derive(Clone, Debug, Default)]
+pub struct Total<'s> {
     /// The sum of their means.
     pub sum: f64,
-    /// How many were there together on the mean.
-    together: f64,
+    /// How many of each mode were there together on the mean.
+    together: BTreeMap<&'s str, f64>,
 }
 
-impl Total {
+impl<'s> Total<'s> {
     /// Of these.
-    pub fn of(means: &[OverTime<'_>]) -> Self {
+    pub fn of(means: &[OverTime<'s>]) -> Self {
         let mut total = Self::default();
         for own in means {
             total.add(own);
@@ -79,13 +81,19 @@ impl Total {
     }
 
     /// Takes in one more.
-    pub fn add(&mut self, own: &OverTime<'_>) {
-        (self.sum, self.together) = (self.sum + own.mean, self.together + own.part);
+    pub fn add(&mut self, own: &OverTime<'s>) {
+        self.sum += own.mean;
+        *self.together.entry(&own.series.mode).or_default() += own.part;
     }
 
-    /// Each on the mean, where values are parts of machines that are alike.
+    /// Each on the mean, where values are parts of machines that are alike. What one used in several modes adds up.
     pub fn share(&self) -> f64 {
-        self.sum / self.together.max(f64::MIN_POSITIVE)
+        self.sum / self.together().max(f64::MIN_POSITIVE)
+    }
+
+    /// How many resources there were together on the mean.
+    fn together(&self) -> f64 {
+        self.together.values().copied().fold(0.0, f64::max)
     }
 
     /// In the unit of the values.
@@ -120,7 +128,14 @@ mod tests {
 
     fn series(unit: Unit, samples: &[(f64, f64)]) -> Series {
         let samples = samples.to_vec();
-        Series { file: "u.csv".into(), metric: "cpu".to_owned(), resources: Vec::new(), unit, samples }
+        Series {
+            file: "u.csv".into(),
+            metric: "cpu".to_owned(),
+            resources: Vec::new(),
+            mode: String::new(),
+            unit,
+            samples,
+        }
     }
 
     #[test]
@@ -138,6 +153,17 @@ mod tests {
     }
 
     #[test]
+    fn modes_of_one_resource_add_up_and_resources_do_not() {
+        let of = |mode: &str, part: f64| {
+            let samples: Vec<(f64, f64)> = (0..100).map(|time| (f64::from(time), part)).collect();
+            Series { mode: mode.to_owned(), ..series(Unit::Share, &samples) }
+        };
+        let pods = [of("user", 0.4), of("system", 0.1), of("user", 0.2), of("system", 0.1)];
+        let share = Total::of(&over_time(&pods.iter().collect::<Vec<_>>(), (0.0, 100.0), 0.0)).share();
+        assert!((share - 0.4).abs() < 1e-9, "{share}");
+    }
+
+    #[test]
     fn processes_that_follow_each_other_do_not_add_up() {
         let cores = |from: i32, to: i32| {
             let samples: Vec<(f64, f64)> = (from..=to).map(|time| (f64::from(time), 0.5)).collect();
@@ -145,7 +171,7 @@ mod tests {
         };
         let of = |all: &[Series]| {
             let total = Total::of(&over_time(&all.iter().collect::<Vec<_>>(), (0.0, 100.0), 0.0));
-            (total.sum, total.together)
+            (total.sum, total.together())
         };
         let near = |(busy, together): (f64, f64), truth: f64| {
             assert!(

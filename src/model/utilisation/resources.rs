@@ -8,12 +8,6 @@ use crate::model::config::Configuration;
 use crate::model::utilisation::{Series, Unit, file};
 use crate::model::{codes, deployment};
 
-/// The task that a metric of a process or container is of.
-pub fn task_of<'t>(series: &Series, tasks: &BTreeSet<&'t str>) -> Option<&'t str> {
-    let is_of = |task: &&&str| series.resources.iter().any(|name| name.eq_ignore_ascii_case(task));
-    is_of_process(&series.metric).then(|| tasks.iter().find(is_of).copied()).flatten()
-}
-
 /// Whether a metric is of a process or container, and not of a machine.
 pub fn is_of_process(metric: &str) -> bool {
     let metric = metric.replace('.', "_");
@@ -31,6 +25,10 @@ pub struct Known<'s> {
     processors: BTreeSet<String>,
     /// The processor that machines are of, by their names in the traces; none of those where tasks of several run.
     machines: BTreeMap<&'s str, String>,
+    /// On how many machines tasks of a processor run, those of several included.
+    machine_counts: BTreeMap<String, usize>,
+    /// The task that an instance is of, by its name in the traces.
+    instances: BTreeMap<&'s str, &'s str>,
 }
 
 impl<'s> Known<'s> {
@@ -42,12 +40,27 @@ impl<'s> Known<'s> {
             let processor = processor_of_task(sub.names.text(replica.task), &placed);
             on.entry(sub.names.text(replica.machine)).or_default().insert(processor);
         }
+        let mut machine_counts: BTreeMap<String, usize> = BTreeMap::new();
+        for processor in on.values().flatten() {
+            *machine_counts.entry(processor.clone()).or_default() += 1;
+        }
+        // What tasks share, or machines are called, tells of no task.
+        let mut named: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+        for (own, _) in sub.deployment.replicas().filter(|(replica, _)| replica.instance.is_some()) {
+            named.entry(sub.names.text(own.instance)).or_default().insert(sub.names.text(own.task));
+        }
+        let of_one = |(name, mut of): (&'s str, BTreeSet<&'s str>)| {
+            let is_its_own = of.len() == 1 && !on.contains_key(name);
+            Some((name, of.pop_first().filter(|_| is_its_own)?))
+        };
+        let instances = named.into_iter().filter_map(of_one).collect();
         let only = |(machine, mut on): (&'s str, BTreeSet<String>)| {
             let only = if on.len() == 1 { on.pop_first() } else { None };
             Some((machine, only.filter(|only| tasks.contains_key(only))?))
         };
         let machines = on.into_iter().filter_map(only).collect();
-        Self { placed, processors: tasks.keys().cloned().collect(), machines, tasks }
+        let processors = tasks.keys().cloned().collect();
+        Self { placed, processors, machines, tasks, machine_counts, instances }
     }
 
     /// The processor that some values are of, by the names of their resource, and the machine, where they are all of a machine.
@@ -61,18 +74,61 @@ impl<'s> Known<'s> {
             found.map(|(machine, processor)| (processor, Some(*machine)))
         };
         let at_machine = |name| (name, placed().filter(|(own, _)| *own == name).and_then(|(_, machine)| machine));
-        same.map(at_machine).or_else(placed).or_else(|| of_pod().map(|name| (name, None)))
+        let of_task = || {
+            let task = self.task(resources, metric)?;
+            self.tasks.iter().find(|(_, tasks)| tasks.contains(task)).map(|(name, _)| name)
+        };
+        let of_its_own = || of_task().or_else(of_pod).map(|name| (name, None));
+        same.map(at_machine).or_else(placed).or_else(of_its_own)
+    }
+
+    /// The task whose process or container a metric is of: by its name, by that of an instance, or by that of a pod.
+    fn task(&self, resources: &[String], metric: &str) -> Option<&'s str> {
+        if !is_of_process(metric) {
+            return None;
+        }
+        let all = || self.tasks.values().flatten().copied();
+        let same = resources.iter().find_map(|own| all().find(|task| task.eq_ignore_ascii_case(own)));
+        let instance = || resources.iter().find_map(|own| self.instances.get(&**own).copied());
+        let of_pod = || {
+            let names: BTreeSet<String> = all().map(str::to_owned).collect();
+            let found = resources.iter().find_map(|own| processor_of(own, &names))?;
+            all().find(|task| task == found)
+        };
+        same.or_else(instance).or_else(of_pod)
+    }
+
+    /// The task of these that a series is of.
+    pub fn task_of(&self, series: &Series, tasks: &BTreeSet<&str>) -> Option<&'s str> {
+        self.task(&series.resources, &series.metric).filter(|task| tasks.contains(task))
+    }
+
+    /// Whether a metric of a process is of one of the tasks of its processor, as far as can be told. Others run there, too, whom no trace shows.
+    fn is_of(&self, series: &Series, processor: &str) -> bool {
+        let own = &self.tasks[processor];
+        let names_processor = || {
+            let processors = std::iter::once(processor.to_owned()).collect();
+            series.resources.first().is_none_or(|name| processor_of(name, &processors).is_some())
+        };
+        own.len() == 1 || !is_of_process(&series.metric) || self.task_of(series, own).is_some() || names_processor()
+    }
+
+    /// Whether metrics are of processes of some of the tasks of a processor only: they are not how busy it was.
+    fn is_partial(&self, series: &[&Series], processor: &str) -> bool {
+        let tasks = &self.tasks[processor];
+        let told: BTreeSet<&str> = series.iter().filter_map(|own| self.task_of(own, tasks)).collect();
+        !told.is_empty() && told.len() < tasks.len()
     }
 
     /// The processor that a series is of, and the machine as above; `None` also where it is of a process of none of the processor's tasks.
     pub fn whose(&self, series: &Series) -> Option<(&String, Option<&'s str>)> {
         let found = self.processor(&series.resources, &series.metric);
-        found.filter(|(processor, _)| is_of(series, processor, &self.tasks))
+        found.filter(|(processor, _)| self.is_of(series, processor))
     }
 
-    /// How many machines a processor is made of.
+    /// On how many machines tasks of a processor run.
     pub fn machines_of(&self, processor: &str) -> usize {
-        self.machines.values().filter(|own| *own == processor).count()
+        self.machine_counts.get(processor).copied().unwrap_or(0)
     }
 }
 
@@ -109,22 +165,6 @@ fn processor_of_task(task: &str, configuration: &Configuration) -> String {
 /// How metrics begin that tell of one process or container, and not of a machine; with `_` for dots, as Prometheus writes them.
 const OF_PROCESSES: [&str; 6] = ["process", "container", "dotnet_process", "jvm", "k8s_container", "k8s_pod"];
 
-/// Whether a metric of a process is of one of the tasks of its processor, as far as can be told. Others run there, too, whom no trace shows.
-fn is_of(series: &Series, processor: &str, tasks: &Tasks<'_>) -> bool {
-    let own = &tasks[processor];
-    let names_processor = || {
-        let processors = std::iter::once(processor.to_owned()).collect();
-        series.resources.first().is_none_or(|name| processor_of(name, &processors).is_some())
-    };
-    own.len() == 1 || !is_of_process(&series.metric) || task_of(series, own).is_some() || names_processor()
-}
-
-/// Whether metrics are of processes of some of these tasks only: they are not how busy the processor was.
-fn is_partial(series: &[&Series], tasks: &BTreeSet<&str>) -> bool {
-    let told: BTreeSet<&str> = series.iter().filter_map(|own| task_of(own, tasks)).collect();
-    !told.is_empty() && told.len() < tasks.len()
-}
-
 /// Series by processor.
 pub type OfProcessors<'s> = BTreeMap<String, Vec<&'s Series>>;
 
@@ -138,7 +178,7 @@ pub struct Matched<'s> {
 
 /// The series of each processor: those of one metric, of all of it rather than of some of its tasks, of the unit that tells most.
 pub fn matched<'s>(series: &'s [Series], known: &Known<'_>) -> Result<(Matched<'s>, Vec<Diagnostic>), Diagnostics> {
-    let Known { tasks, processors, .. } = known;
+    let Known { processors, .. } = known;
     let (mut found, mut machines): (OfProcessors<'s>, OfProcessors<'s>) = Default::default();
     let mut errors = Vec::new();
     let mut others: BTreeSet<&str> = BTreeSet::new();
@@ -186,7 +226,7 @@ pub fn matched<'s>(series: &'s [Series], known: &Known<'_>) -> Result<(Matched<'
         // What processes used is theirs, and what a machine used may be that of others, too.
         let best = kinds
             .iter()
-            .min_by_key(|(_, own)| (is_partial(own, &tasks[processor]), is_of_machine(own)))
+            .min_by_key(|(_, own)| (known.is_partial(own, processor), is_of_machine(own)))
             .map(|(kind, _)| *kind);
         *own = best.and_then(|best| kinds.remove(&best)).unwrap_or_default();
         let rest = kinds.into_values().find(|own| is_of_machine(own));

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use indexmap::IndexMap;
 
 use crate::model::utilisation::Capacity;
-use crate::pipeline::utilisation::metric::{counts, resources};
+use crate::pipeline::utilisation::metric::{PROCESSORS, counts, resources};
 
 /// Limits of a container, in cores.
 const LIMITS: [&str; 4] = [
@@ -40,9 +40,6 @@ const PERIOD: &str = "container_spec_cpu_period";
 
 /// The period of quotas where none is given, microseconds: the kernel's default.
 const USUAL_PERIOD: f64 = 100_000.0;
-
-/// Labels that tell which logical processor a series is of.
-const PROCESSORS: [&str; 2] = ["cpu", "cpu_logical_number"];
 
 type Labels = Vec<(String, String)>;
 
@@ -79,7 +76,7 @@ impl Counted {
             return false;
         }
         let is_other = is_labelled && label(&["resource"]).is_none_or(|resource| resource != "cpu");
-        if !is_other && value.is_finite() && counts(labels.clone()) {
+        if !is_other && value.is_finite() && counts(&plain, labels.clone()) {
             let labels = labels.clone().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
             self.told.insert((plain, labels), value);
         }

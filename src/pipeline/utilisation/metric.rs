@@ -18,8 +18,8 @@ pub fn known(name: &str, unit: &str) -> Known {
     let name = name.replace('.', "_").to_lowercase();
     let percent = unit == "%" || name.ends_with("_percent");
     let ends = |endings: &[&str]| endings.iter().any(|ending| name.ends_with(ending));
-    // A limit that nobody tells, a mean that is not of the interval, and time in which a quota stalls.
-    if ends(&["limit_utilization", "limit_utilization_ratio", "recent_utilization", "recent_utilization_ratio"])
+    // A limit or request that nobody tells, and time in which a quota stalls.
+    if ends(&["limit_utilization", "limit_utilization_ratio", "request_utilization", "request_utilization_ratio"])
         || name.contains("throttled")
         || name.contains("_cfs_")
     {
@@ -41,20 +41,40 @@ pub fn known(name: &str, unit: &str) -> Known {
     if name.starts_with("system_cpu_utilization") {
         return Known::Utilisation(ValueUnit::Cores);
     }
-    if name.starts_with("process_cpu_utilization") {
+    if ["process_cpu_utilization", "jvm_cpu_recent_utilization"].iter().any(|own| name.starts_with(own)) {
         return Known::Utilisation(if percent { ValueUnit::Percent } else { ValueUnit::Ratio });
     }
     if name.contains("cpu") || name.is_empty() { Known::Unknown } else { Known::Other }
 }
 
+/// The unit of a series by what is known of its metric and by its labels: where no logical processor is named, all of them together are meant.
+pub fn unit_of<'l>(name: &str, unit: ValueUnit, mut labels: impl Iterator<Item = (&'l str, &'l str)>) -> ValueUnit {
+    let is_of_each = name.replace('.', "_").to_lowercase().starts_with("system_cpu_utilization");
+    let names_one = labels.any(|(name, _)| PROCESSORS.contains(&&*name.replace('.', "_")));
+    if is_of_each && unit == ValueUnit::Cores && !names_one { ValueUnit::Ratio } else { unit }
+}
+
+/// Labels that tell which logical processor a series is of.
+pub const PROCESSORS: [&str; 2] = ["cpu", "cpu_logical_number"];
+
+/// Labels that tell of what kind of processor time a series is.
+const MODES: [&str; 6] = ["mode", "state", "cpu_mode", "process_cpu_state", "cpu_state", "type"];
+
+/// Of what kind of processor time a series is, by its labels; empty where they do not tell.
+pub fn mode<'l>(mut labels: impl Iterator<Item = (&'l str, &'l str)>) -> String {
+    let found = labels.find(|(name, _)| MODES.contains(&&*name.replace('.', "_")));
+    found.map(|(_, value)| value.to_owned()).unwrap_or_default()
+}
+
 /// Whether a series counts, by its labels: not what is idle or waits, and none of the sums that stand beside their parts.
-pub fn counts<'l>(labels: impl Iterator<Item = (&'l str, &'l str)>) -> bool {
+pub fn counts<'l>(metric: &str, labels: impl Iterator<Item = (&'l str, &'l str)>) -> bool {
     const IDLE: [&str; 8] = ["idle", "iowait", "io_wait", "wait", "steal", "guest", "guest_nice", "throttled"];
     let mut labels = labels.map(|(name, value)| (name.replace('.', "_"), value));
     labels.all(|(name, value)| match &*name {
-        "mode" | "state" | "cpu_mode" | "process_cpu_state" => !IDLE.contains(&value.to_lowercase().as_str()),
+        name if MODES.contains(&name) => !IDLE.contains(&value.to_lowercase().as_str()),
         "container" => !value.is_empty() && value != "POD",
-        "cpu" => value != "total",
+        // Containers have it in place of their parts, machines beside them.
+        "cpu" => value != "total" || metric.starts_with("container"),
         _ => true,
     })
 }
@@ -92,7 +112,7 @@ pub fn resources<'l>(labels: &(impl Iterator<Item = (&'l str, &'l str)> + Clone)
 
 #[cfg(test)]
 mod tests {
-    use super::{Known, counts, known};
+    use super::{Known, counts, known, mode, unit_of};
     use crate::pipeline::utilisation::ValueUnit;
 
     #[test]
@@ -103,17 +123,28 @@ mod tests {
         assert_eq!(of("k8s.pod.cpu.utilization"), Known::Utilisation(ValueUnit::Cores));
         assert_eq!(known("container.cpu.utilization", "%"), Known::Utilisation(ValueUnit::Percent));
         assert_eq!(of("process.cpu.utilization"), Known::Utilisation(ValueUnit::Ratio));
-        assert_eq!(of("jvm.cpu.recent_utilization"), Known::Other);
+        assert_eq!(of("jvm.cpu.recent_utilization"), Known::Utilisation(ValueUnit::Ratio));
         assert_eq!(of("container_cpu_cfs_throttled_seconds_total"), Known::Other);
         assert_eq!(of("k8s.container.cpu.limit.utilization"), Known::Other);
         assert_eq!(of("http_requests_total"), Known::Other);
     }
 
     #[test]
+    fn where_no_processor_is_named_a_part_is_of_all() {
+        let of = |labels: &[(&str, &str)]| unit_of("system.cpu.utilization", ValueUnit::Cores, labels.iter().copied());
+        assert_eq!(of(&[("state", "user"), ("cpu", "cpu0")]), ValueUnit::Cores);
+        assert_eq!(of(&[("cpu.logical_number", "1")]), ValueUnit::Cores);
+        assert_eq!(of(&[("state", "user")]), ValueUnit::Ratio);
+        assert_eq!(mode([("host", "a"), ("cpu.mode", "user")].into_iter()), "user");
+    }
+
+    #[test]
     fn sums_and_what_is_idle_do_not_count() {
-        assert!(counts([("mode", "user"), ("container", "web")].into_iter()));
-        assert!(!counts([("mode", "idle")].into_iter()));
-        assert!(!counts([("container", "")].into_iter()));
-        assert!(!counts([("cpu.mode", "wait")].into_iter()));
+        assert!(counts("cpu", [("mode", "user"), ("container", "web")].into_iter()));
+        assert!(!counts("cpu", [("mode", "idle")].into_iter()));
+        assert!(!counts("cpu", [("container", "")].into_iter()));
+        assert!(!counts("cpu", [("cpu.mode", "wait")].into_iter()));
+        let total = || [("cpu", "total"), ("container", "web")].into_iter();
+        assert!(counts("container_cpu_usage_seconds_total", total()) && !counts("node_cpu_seconds_total", total()));
     }
 }

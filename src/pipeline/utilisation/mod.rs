@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use crate::diagnostic::{Diagnostic, Diagnostics, Place};
 use crate::model::codes;
+use crate::model::requests::Requests;
 use crate::model::utilisation::{Metrics, Series, Unit};
 use crate::pipeline::input::{Input, read_text};
 use crate::trace;
@@ -50,6 +51,8 @@ impl ValueUnit {
 pub struct Measure {
     /// Names of what it is of, the most telling first.
     pub resources: Vec<String>,
+    /// Of what kind of processor time it is, as [`Series::mode`] has it.
+    pub mode: String,
     /// What its values are, once they are multiplied.
     pub unit: Unit,
     /// What values are multiplied by.
@@ -60,8 +63,19 @@ pub struct Measure {
 pub fn measure(name: &str, unit: &str, labels: &[(String, String)]) -> Option<Measure> {
     let metric::Known::Utilisation(own) = metric::known(name, unit) else { return None };
     let of = || labels.iter().map(|(name, value)| (&**name, &**value));
-    let (unit, factor) = own.scale();
-    metric::counts(of()).then(|| Measure { resources: metric::resources(&of()), unit, factor })
+    let (unit, factor) = metric::unit_of(name, own, of()).scale();
+    metric::counts(name, of()).then(|| Measure {
+        resources: metric::resources(&of()),
+        mode: metric::mode(of()),
+        unit,
+        factor,
+    })
+}
+
+/// The requests that a histogram or sum with these labels counts, by times in seconds and counts since some begin; `None` where it counts something else.
+pub fn counter(name: &str, labels: &[(String, String)], samples: Vec<(f64, f64)>) -> Option<Requests> {
+    let of = labels.iter().map(|(name, value)| (&**name, &**value));
+    requests::series(name, requests::known(name, true)?, &of, samples)
 }
 
 /// A line of Prometheus' text.

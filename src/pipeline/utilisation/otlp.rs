@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::model::utilisation::{Metrics, Series};
 use crate::pipeline::utilisation::capacity::Counted;
-use crate::pipeline::utilisation::metric::{Known, counts, known, resources};
+use crate::pipeline::utilisation::metric::{Known, counts, known, mode, resources, unit_of};
 use crate::pipeline::utilisation::{Fault, Found, ValueUnit, requests};
 
 #[derive(Deserialize)]
@@ -188,7 +188,6 @@ fn take_in(
         (Known::Unknown, Some(unit)) => unit,
         (Known::Unknown, None) => return Err(Fault::no_unit(&metric.name)),
     };
-    let (unit, factor) = unit.scale();
     for point in metric.gauge.iter().chain(&metric.sum).flat_map(|points| &points.data_points) {
         let mut all = resource.clone();
         all.extend(labels(&point.attributes));
@@ -197,13 +196,15 @@ fn take_in(
         let (Some(value), Some(time)) = (value.filter(|value| value.is_finite()), number(&point.time_unix_nano)) else {
             continue;
         };
-        if !counts(of()) {
+        if !counts(&metric.name, of()) {
             continue;
         }
+        let (unit, factor) = unit_of(&metric.name, unit, of()).scale();
         let series = gathered.entry((metric.name.clone(), all.clone())).or_insert_with(|| Series {
             file: "".into(),
             metric: metric.name.clone(),
             resources: resources(&of()),
+            mode: mode(of()),
             unit,
             samples: Vec::new(),
         });

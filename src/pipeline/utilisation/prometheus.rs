@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use crate::model::utilisation::{Metrics, Series};
 use crate::pipeline::utilisation::capacity::Counted;
-use crate::pipeline::utilisation::metric::{Known, counts, known, resources};
+use crate::pipeline::utilisation::metric::{Known, counts, known, mode, resources, unit_of};
 use crate::pipeline::utilisation::{Exposed, Fault, Found, ValueUnit, requests, time};
 
 /// The labels of a series, in the order in which they are written.
@@ -73,12 +73,13 @@ fn series(
         (Known::Unknown, Some(unit)) => unit,
         (Known::Unknown, None) => return Err(Fault::no_unit(if name.is_empty() { "the values" } else { name })),
     };
-    if !counts(of()) {
+    if !counts(name, of()) {
         return Ok(None);
     }
-    let (unit, factor) = unit.scale();
+    let (unit, factor) = unit_of(name, unit, of()).scale();
     let samples = samples.into_iter().map(|(time, value)| (time, value * factor)).collect();
-    Ok(Some(Series { file: "".into(), metric: name.to_owned(), resources: resources(&of()), unit, samples }))
+    let (file, metric) = ("".into(), name.to_owned());
+    Ok(Some(Series { file, metric, resources: resources(&of()), mode: mode(of()), unit, samples }))
 }
 
 /// Whether a text is what is scraped: comments on metrics, or a name with labels and a value.

@@ -107,7 +107,7 @@ pub(super) fn read(text: &str, unit: Option<ValueUnit>) -> Found {
 
 fn empty(heading: &str, name: &str, unit: Unit) -> Series {
     let resources = if name.is_empty() { Vec::new() } else { vec![name.to_owned()] };
-    Series { file: "".into(), metric: heading.to_owned(), resources, unit, samples: Vec::new() }
+    Series { file: "".into(), metric: heading.to_owned(), resources, mode: String::new(), unit, samples: Vec::new() }
 }
 
 /// What a heading says.

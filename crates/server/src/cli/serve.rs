@@ -56,7 +56,7 @@ pub struct Arguments {
     /// Seconds without a new span after which a complete trace is folded: 6, or the limit where that is less. SDKs send every five unless told otherwise
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     grace: Option<f64>,
-    /// How long a trace may take to become complete, in seconds
+    /// Seconds without a new span after which a trace is folded that is not complete; one whose spans keep coming, after ten times as long
     #[arg(long, value_name = "SECONDS", default_value_t = 30.0, value_parser = seconds)]
     limit: f64,
     /// For how many days intervals are kept

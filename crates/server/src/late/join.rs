@@ -182,8 +182,7 @@ fn is_silent(entry: &EntryTotal) -> bool {
 /// Whether an entry is kept apart from the same one that was recorded.
 fn is_apart(sub: &SubModel, entry: &EntryTotal) -> bool {
     let [task, service] = [entry.task, entry.service].map(|name| Digest::of_name(sub.names.text(name)));
-    is_silent(entry)
-        && Digest::of_entry(task, entry.instance, entry.interaction, service).finish().apart() == entry.key
+    is_silent(entry) && Digest::of_entry(task, entry.instance, entry.interaction, service).finish().apart() == entry.key
 }
 
 /// Puts what is still apart to the entries of the same name.

@@ -246,7 +246,14 @@ fn change(figure: &Figure, cells: &[Cell], totals: &Totals) -> Option<Found> {
             // Load alone moves the one and not the other, or both in different directions.
             let is_one = (after - before) * (own.after - own.before) > 0.0 && (after - before).abs() > MATTERS * mean;
             let matters = (own.after - own.before).abs() * count > LITTLE * totals.work;
-            let words = || format!("the work of {} goes from {} to {}", of(entry), time(before), time(after));
+            let words = || {
+                format!(
+                    "the own time of {}, waits for its processor included, goes from {} to {}",
+                    of(entry),
+                    time(before),
+                    time(after)
+                )
+            };
             if is_one && matters { found(own.at, own.clear, words()) } else { None }
         }
         Figure::Calls(from, to) => {

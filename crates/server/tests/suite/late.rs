@@ -251,7 +251,8 @@ fn what_its_callers_name_and_spans_tell_later_is_there_once() {
         for part in [1, 3, 10] {
             let is_late = |at: usize, own: &Recorded| late.contains(&own.0) && (at / 5).is_multiple_of(part);
             let (second, first): (Vec<_>, Vec<_>) = spans.iter().enumerate().partition(|(at, own)| is_late(*at, own));
-            let own = |spans: Vec<(usize, &Recorded)>| spans.into_iter().map(|(_, own)| own.clone()).collect::<Vec<_>>();
+            let own =
+                |spans: Vec<(usize, &Recorded)>| spans.into_iter().map(|(_, own)| own.clone()).collect::<Vec<_>>();
             let (first, second) = (own(first), own(second));
             for (first, second) in [(&first, &second), (&second, &first)] {
                 let server = sent(first, second, 45);
@@ -259,6 +260,48 @@ fn what_its_callers_name_and_spans_tell_later_is_there_once() {
                 assert_eq!(told(&found), whole, "{late:?} {part} {}", first[0].0);
             }
         }
+    }
+}
+
+/// Operations of so many seconds, one after the other, with a call a second, in the order in which their spans end.
+fn long(seconds: u64) -> Vec<(u64, Recorded)> {
+    let (server, client, second) = (2, 3, 1000);
+    let mut spans: Vec<(u64, Recorded)> = Vec::new();
+    for number in 0..4_u64 {
+        let at = |milliseconds: u64| BEGIN + number * (seconds + 1) * SECOND + milliseconds * MILLI;
+        for call in 0..seconds {
+            let (start, id) = (call * second, 2 + 2 * call);
+            spans.push((
+                at(start + 800),
+                ("front", span(number, id, 1, "call", client, at(start + 100), at(start + 800))),
+            ));
+            let answer = span(number, id + 1, id, "GET /row", server, at(start + 150), at(start + 750));
+            spans.push((at(start + 750), ("back", answer)));
+        }
+        let end = at(seconds * second);
+        spans.push((end, ("front", span(number, 1, 0, "job", server, at(0), end))));
+    }
+    spans.sort_by_key(|(end, _)| *end);
+    spans
+}
+
+#[test]
+fn operations_that_take_longer_than_the_limit_are_counted_once() {
+    for seconds in [20, 45, 250] {
+        let spans = long(seconds);
+        let mut server = Server::new();
+        // As SDKs send them.
+        for sent in spans.chunk_by(|(one, _), (other, _)| one / (5 * SECOND) == other / (5 * SECOND)) {
+            server.now = sent[0].0 / (5 * SECOND) * 5 * SECOND + 5 * SECOND;
+            server.receive(request(&sent.iter().map(|(_, own)| own.clone()).collect::<Vec<_>>()));
+            server.work();
+            server.checkpoint();
+        }
+        server.finish();
+        let all: Vec<Recorded> = spans.into_iter().map(|(_, own)| own).collect();
+        let found = parsed(&server.period(0, u64::MAX).unwrap());
+        assert_eq!(told(&found), told(&parsed(&of_file(&all))), "{seconds}");
+        assert_eq!(server.worker.counts().incomplete_traces, 0, "{seconds}");
     }
 }
 

@@ -184,6 +184,10 @@ fn of_period(metrics: &[(u64, Vec<u8>)]) -> Store {
 
 /// The same with four requests for each that was traced, and a quarter of a processor.
 pub fn metered_at(path: &Path) -> Store {
+    of_period_at(path, &four_times())
+}
+
+fn four_times() -> Vec<(u64, Vec<u8>)> {
     let requests = |second: u64| {
         let point = HistogramDataPoint {
             start_time_unix_nano: BEGIN - 1000 * SECOND,
@@ -198,16 +202,25 @@ pub fn metered_at(path: &Path) -> Store {
         let own = (0, second * SECOND, 0.25 * second as f64);
         metrics("stock", "process.cpu.time", counter(CUMULATIVE, &[own]))
     };
-    let sent: Vec<_> = (0..7).flat_map(|at| [(at, requests(10 * at)), (at, busy(10 * at))]).collect();
-    of_period_at(path, &sent)
+    (0..7).flat_map(|at| [(at, requests(10 * at)), (at, busy(10 * at))]).collect()
 }
 
 fn of_period_at(path: &Path, metrics: &[(u64, Vec<u8>)]) -> Store {
+    of_period_with(path, metrics, |number| u128::from(number + 1))
+}
+
+/// The same with identifiers of their own for traces.
+fn of_period_with(path: &Path, metrics: &[(u64, Vec<u8>)], id: impl Fn(u64) -> u128) -> Store {
     let mut store = Store::open(path).unwrap();
     let memory = Memory::default();
     let mut journal = Journal::open(memory.clone(), 0).unwrap();
     let mut worker = Worker::new(Working::default(), memory.clone(), &store).unwrap();
-    let spans: Vec<_> = (0..200).flat_map(|number| trace(number, BEGIN + number * SECOND / 4, &[3, 4])).collect();
+    let with_id = |number: u64| {
+        let mut spans = trace(number, BEGIN + number * SECOND / 4, &[3, 4]);
+        spans.iter_mut().for_each(|(_, span)| span.trace_id = id(number).to_be_bytes().to_vec());
+        spans
+    };
+    let spans: Vec<_> = (0..200).flat_map(with_id).collect();
     journal
         .append(&[Record { kind: Kind::Traces, received: BEGIN + 50 * SECOND, payload: request(&spans).into() }])
         .unwrap();
@@ -245,13 +258,35 @@ fn metrics_tell_rates_and_utilisation_of_a_period() {
     let folder = tempfile::tempdir().unwrap();
     let store = metered_at(&folder.path().join("store.db"));
     let (mut submodel, _) = store.period(0, u64::MAX).unwrap().unwrap();
-    let utilisation = store.metered(BEGIN, BEGIN + 60 * SECOND).unwrap().apply(&mut submodel);
+    let (utilisation, _) = store.metered(BEGIN, BEGIN + 60 * SECOND).unwrap().apply(&mut submodel);
     assert_eq!(unknown_sampling(&submodel), None);
     let total = submodel.scenarios.values().next().unwrap();
     let weight = total.sampled.thousandths as f64 / 1000.0 / total.operations as f64;
     assert!((weight - 4.0).abs() < 0.05, "{weight}");
     assert_eq!(utilisation.len(), 1);
     assert_eq!(utilisation[0].resources, ["stock"]);
+}
+
+#[test]
+fn counted_requests_go_before_identifiers_that_fill_their_range() {
+    // As a sampler leaves them that decides at random.
+    let folder = tempfile::tempdir().unwrap();
+    let mixed = |number: u64| {
+        let mut state = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x5bd1_e995;
+        let mut next = || {
+            state = (state ^ (state >> 31)).wrapping_mul(0x94d0_49bb_1331_11eb).wrapping_add(0x9e37_79b9_7f4a_7c15);
+            state ^ (state >> 29)
+        };
+        (u128::from(next()) << 64) | u128::from(next())
+    };
+    let store = of_period_with(&folder.path().join("store.db"), &four_times(), mixed);
+    let (mut submodel, _) = store.period(0, u64::MAX).unwrap().unwrap();
+    let (_, findings) = store.metered(BEGIN, BEGIN + 60 * SECOND).unwrap().apply(&mut submodel);
+    let total = submodel.scenarios.values().next().unwrap();
+    let weight = total.sampled.thousandths as f64 / 1000.0 / total.operations as f64;
+    assert!((weight - 4.0).abs() < 0.05, "{weight}");
+    assert_eq!(findings.len(), 1, "{findings:?}");
+    assert_eq!(findings[0].message, "rates follow from counted requests");
 }
 
 #[test]

@@ -101,7 +101,12 @@ fn what_stays_the_same_is_one_part() {
 fn work_that_changes_splits_a_period_though_rates_stay() {
     let parts = parts(60, |number| Load { call: if number < 36 { 6 } else { 12 }, ..USUAL });
     let what = split_at(&parts, 36);
-    assert!(what.contains("the work of `find` at `stock` goes from 5.98 ms to 12.2 ms"), "{what}");
+    assert!(
+        what.contains(
+            "the own time of `find` at `stock`, waits for its processor included, goes from 5.98 ms to 12.2 ms"
+        ),
+        "{what}"
+    );
     assert!(!what.contains("the rate of"), "{what}");
 }
 
@@ -139,7 +144,12 @@ fn whoever_asks_about_a_period_with_a_change_in_it_is_told() {
     // Of what was added by hand no trace is kept, but what changes is known.
     let told = explain(&[]);
     assert!(told.starts_with("warning: the period has 2 parts, and its model is of their mean\n  at 2023-"), "{told}");
-    assert!(told.contains("the work of `find` at `stock` goes from 5.98 ms to 12.2 ms"), "{told}");
+    assert!(
+        told.contains(
+            "the own time of `find` at `stock`, waits for its processor included, goes from 5.98 ms to 12.2 ms"
+        ),
+        "{told}"
+    );
     assert!(!explain(&["--part", "1"]).contains("warning"));
     let program = Program::start(&path, &[]);
     let steady = "other_from=2023-11-14T22:13:20Z&other_to=2023-11-14T22:18:20Z";
@@ -161,7 +171,7 @@ fn calls_that_change_split_a_period() {
 fn levels_that_change_split_a_period_and_leave_coefficients() {
     let parts = parts(60, |number| Load { count: if number < 30 { 24 } else { 60 }, ..USUAL });
     let what = split_at(&parts, 30);
-    assert!(what.contains("the rate of `shop browse` goes from") && !what.contains("the work of"), "{what}");
+    assert!(what.contains("the rate of `shop browse` goes from") && !what.contains("the own time of"), "{what}");
 }
 
 #[test]

@@ -8,7 +8,7 @@
 //! | machine | `k8s.node.uid`, `k8s.node.name`, `host.id`; `host.name` or `hostname` outside of containers |
 //! | cores | see `placement.rs` |
 //! | failure, retry | see `outcome.rs` |
-//! | kind | OTLP `kind`; Jaeger tag `span.kind` |
+//! | kind | OTLP `kind`; Jaeger tag `span.kind`; of a span without one, or INTERNAL, that names a database: CLIENT |
 //! | peer of a call | `peer.service`; `messaging.destination.name`, `messaging.destination`, `message_bus.destination`; `db.system.name` or `db.system` or `db.type` with `db.namespace` or `db.name` or `db.instance`; `server.address` or `net.peer.name` or `peer.hostname` or `http.host` or `net.sock.peer.addr` or `peer.address` or `peer.ipv4`, with `server.port` or `net.peer.port` or `peer.port`; the host of `url.full` or `http.url`; `rpc.service`; `faas.invoked_name`; the service in a gRPC span name `/package.Service/Method` |
 //! | route | `http.route`, `url.template` |
 //! | message role | `messaging.operation.type`, `messaging.operation`, `messaging.operation.name` |
@@ -290,6 +290,11 @@ impl Attributes {
     /// Nothing so far; keeps what is wanted.
     pub fn keeping(keeping: Option<Keeping>) -> Self {
         Self { keeping, ..Self::default() }
+    }
+
+    /// Whether they name a database.
+    pub fn names_database(&self) -> bool {
+        self.database.rank.is_some()
     }
 
     /// Forgets all.

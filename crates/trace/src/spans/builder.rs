@@ -410,6 +410,10 @@ impl<'a> Builder<'a> {
         if span.kind == SpanKind::Unspecified {
             span.kind = self.attributes.kind;
         }
+        // Who names a database asks it, whatever its span is called.
+        if matches!(span.kind, SpanKind::Unspecified | SpanKind::Internal) && self.attributes.names_database() {
+            span.kind = SpanKind::Client;
+        }
         span.messaging = self.attributes.messaging();
         span.route = self.names.intern(self.attributes.route());
         span.cpu = self.attributes.cpu;

@@ -201,7 +201,12 @@ impl<'r, 'n> Node<'r, 'n> {
     }
 
     fn give(&mut self, mut span: Span, at: Endpoint, times: Times) {
-        (span.service, span.host) = (at.service, at.host);
+        // Exporters from other formats write as tags what their resources tell.
+        self.builder.own_recorder().place(&mut span);
+        span.service = at.service;
+        if at.host.is_some() {
+            span.host = at.host;
+        }
         self.builder.apply_attributes(&mut span);
         if let (Some(start), Some(end)) = (times.start, times.end)
             && end < start

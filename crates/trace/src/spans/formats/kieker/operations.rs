@@ -66,12 +66,14 @@ fn split(signature: &str) -> (String, String) {
 }
 
 /// A span of an operation; `caller` is the class that calls it, where that is known.
-fn span(operation: Option<&Operation>, host: Name, caller: Option<Name>) -> Span {
+fn span(builder: &Builder<'_>, operation: Option<&Operation>, host: Name, caller: Option<Name>) -> Span {
     let (class, method) = operation.copied().unwrap_or_default();
     // Code outside of any class belongs to its process.
     let service = if class.is_some() { class } else { host };
     let kind = if caller == Some(service) { SpanKind::Internal } else { SpanKind::Server };
-    Span { service, host, name: method, kind, ..Span::default() }
+    // `<default-host>` and the like name none.
+    let machine = if builder.names.text(host).starts_with('<') { Name::NONE } else { host };
+    Span { service, host, machine, name: method, kind, ..Span::default() }
 }
 
 fn executions(builder: &mut Builder<'_>, mut all: Vec<Execution>, operations: &FxHashMap<Name, Operation>) {
@@ -102,7 +104,7 @@ fn executions(builder: &mut Builder<'_>, mut all: Vec<Execution>, operations: &F
             };
             let caller = stack.last().copied().filter(|(above, _)| calls(above));
             builder.open();
-            let mut span = span(operations.get(&own.signature), own.host, caller.map(|(_, class)| class));
+            let mut span = span(builder, operations.get(&own.signature), own.host, caller.map(|(_, class)| class));
             let run = if loose { format!("{}.{}", own.trace, number + 1) } else { run_of(own.trace) };
             span.trace = builder.spans.trace_id(&run);
             span.id = builder.spans.span_id(&format!("#{}", own.eoi));
@@ -294,7 +296,7 @@ fn begin(
         .filter(|origin| caller.is_none() && origin.parent != event.trace)
         .and_then(|origin| Some((origin, traces.running(origin.parent, origin.order)?)));
     let class = caller.map(|open| open.span.service).or(above.map(|(_, (_, class))| class));
-    let mut span = span(traces.operations.get(&event.signature), host, class);
+    let mut span = span(builder, traces.operations.get(&event.signature), host, class);
     (span.trace, span.id) = traces.id(builder, event.trace, event.order);
     span.parent = match (caller, above) {
         (Some(open), _) => open.span.id,
