@@ -187,8 +187,10 @@ fn services_on_one_machine_share_its_servers() {
 /// Too few requests tell nothing of servers: sharing alone delays nobody.
 #[test]
 fn a_machine_of_which_little_was_seen_has_room_for_its_services() {
-    let text: String = sharing(&[("host.name", "node-1")]).lines().take(6).fold(String::new(), |all, line| all + line + "\n");
-    let (model, ..) = complete(&reduced("t.jsonl", text.as_bytes()), &Configuration::default()).expect("there are requests");
+    let text: String =
+        sharing(&[("host.name", "node-1")]).lines().take(6).fold(String::new(), |all, line| all + line + "\n");
+    let (model, ..) =
+        complete(&reduced("t.jsonl", text.as_bytes()), &Configuration::default()).expect("there are requests");
     assert_eq!(processors(&model), [("node-1".to_owned(), Multiplicity::Finite(2), 1)]);
 }
 

@@ -1,6 +1,6 @@
 //! What a period recorded, as commands of `dyelog` read it.
 
-use dyelog::diagnostic::{Diagnostic, Renderer, Sources};
+use dyelog::diagnostic::{Diagnostic, Renderer, Severity, Sources};
 use dyelog::lqn::saved;
 use dyelog::model::utilisation::{Series, Unit};
 use serde::{Deserialize, Serialize};
@@ -19,7 +19,7 @@ pub struct Recorded {
     pub utilisation: String,
     /// That rates are lower bounds, where it is not known how traces were sampled.
     pub unknown: Option<String>,
-    /// What is missing, each as a warning with its code: metrics without room, and work that nobody is known to have called.
+    /// What is missing, each as a warning with its code: metrics without room, counted requests that contradict traces, and work that nobody is known to have called.
     #[serde(default)]
     pub missing: Vec<String>,
 }
@@ -34,12 +34,13 @@ impl Recorded {
         let unasked = late::leave_out_unasked(&mut submodel);
         let metered = store.metered(period.from, period.to)?;
         let (utilisation, weighed) = metered.apply(&mut submodel);
+        let doubts = weighed.into_iter().filter(|own| own.severity == Severity::Warning);
         let unknown = unknown_sampling(&submodel);
         Ok(Some(Self {
             submodel: saved::write(&submodel, &merge),
             utilisation: exposed(&utilisation),
             unknown,
-            missing: metered.missing().into_iter().chain(weighed).chain(unasked).map(|own| told(&own)).collect(),
+            missing: metered.missing().into_iter().chain(doubts).chain(unasked).map(|own| told(&own)).collect(),
         }))
     }
 }

@@ -248,7 +248,7 @@ fn change(figure: &Figure, cells: &[Cell], totals: &Totals) -> Option<Found> {
             let matters = (own.after - own.before).abs() * count > LITTLE * totals.work;
             let words = || {
                 format!(
-                    "the own time of {}, waits for its processor included, goes from {} to {}",
+                    "the own time of {} with waits for its processor goes from {} to {}",
                     of(entry),
                     time(before),
                     time(after)

@@ -3,7 +3,7 @@
 //! An entry's key is a digest of what makes it the same as others. What a key is made of comes again and again, so entries are
 //! found by that, in small numbers, and a digest is computed once for each entry of the sub-model.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::driver::{Entry, EntryNumber, Outcome};
 use crate::summary::groups::Groups;
@@ -38,6 +38,8 @@ struct Base {
 pub(super) struct Entries {
     /// What tells entries apart.
     merge: EntryMerge,
+    /// Entries that are apart.
+    apart: FxHashSet<EntryIndex>,
     /// Whether invocations that a service recorded nothing of are apart from those that it recorded, where names tell entries apart.
     is_silent_apart: bool,
     bases: Vec<Base>,
@@ -174,10 +176,10 @@ impl Entries {
         number
     }
 
-    /// The key of an entry of the operation at hand, the same whether it is apart or not.
-    pub(super) fn key_of(&self, submodel: &SubModel, number: usize, found: EntryIndex) -> EntryKey {
-        let key = submodel.entry(found).key;
-        if self.is_silent_apart && self.bases[self.own[number] as usize].is_apart { key.apart() } else { key }
+    /// The key of an entry, the same whether it is apart or not.
+    pub(super) fn key_of(&self, submodel: &SubModel, entry: EntryIndex) -> EntryKey {
+        let key = submodel.entry(entry).key;
+        if self.apart.contains(&entry) { key.apart() } else { key }
     }
 
     fn ensure(submodel: &mut SubModel, base: &Base, key: EntryKey) -> EntryIndex {
@@ -217,8 +219,11 @@ impl Entries {
                     Some(entry) => entry,
                     None => {
                         let key = base.digest.finish();
-                        let key = if base.is_apart { key.apart() } else { key };
-                        *base.plain.insert(Self::ensure(submodel, base, key))
+                        let entry = Self::ensure(submodel, base, if base.is_apart { key.apart() } else { key });
+                        if base.is_apart {
+                            self.apart.insert(entry);
+                        }
+                        *base.plain.insert(entry)
                     }
                 };
                 continue;
@@ -262,7 +267,8 @@ impl Entries {
             .iter()
             .map(|&(how, whom)| {
                 let key = if how & BACK == 0 {
-                    submodel.entry(EntryIndex(whom)).key
+                    // Who asks what was not recorded is the same as who asks what was.
+                    self.key_of(submodel, EntryIndex(whom))
                 } else {
                     self.bases[whom as usize].digest.finish()
                 };

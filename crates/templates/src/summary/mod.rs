@@ -148,7 +148,7 @@ impl Summary {
         let strands = !branches.is_empty() && (!is_measured(toeg) || are_strands(invocation));
         let measured = is_measured(toeg) && !strands;
         let positions = strands.then(|| {
-            let key = |other: EntryNumber| self.entries.key_of(&self.submodel, other as usize, found[other as usize]);
+            let key = |other: EntryNumber| self.entries.key_of(&self.submodel, found[other as usize]);
             positions(invocation, &key)
         });
         for (key, block) in positions.iter().flat_map(|positions| &positions.blocks) {
