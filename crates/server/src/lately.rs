@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::Mutex as Turn;
 use tokio::time::timeout;
 
+use crate::answer::Answer;
 use crate::observed::{self, Seen};
 use crate::page::{Busy, Hour};
 use crate::period::{Period, written};
@@ -23,13 +24,30 @@ const LATELY: u64 = 300 * 1_000_000_000;
 const LONG: Duration = Duration::from_secs(1);
 const OLD: Duration = Duration::from_secs(60);
 
+/// What is shown of a model.
+#[derive(Debug)]
+pub struct Look {
+    /// The busiest processors.
+    pub busiest: Vec<Busy>,
+    /// What saturates first, in lines.
+    pub capacity: String,
+    /// The model as a picture.
+    pub picture: String,
+}
+
+impl Look {
+    fn of(answer: &Answer) -> Result<Self, String> {
+        Ok(Self { busiest: answer.busiest()?, capacity: answer.capacity()?, picture: answer.picture()? })
+    }
+}
+
 /// What was made.
 #[derive(Debug)]
 pub struct Made {
     /// The intervals that have anything.
     pub intervals: Vec<Interval>,
-    /// The busiest processors, what saturates first, and a picture of the model since something changed, or why it has no solution; `None` where nothing was recorded.
-    pub look: Option<Result<(Vec<Busy>, String, String), String>>,
+    /// The model since something changed, or why it has no solution; `None` where nothing was recorded.
+    pub look: Option<Result<Look, String>>,
     /// Measured against predicted responses.
     pub held: Compared,
     /// The same of whole hours.
@@ -48,7 +66,7 @@ impl Made {
         let (begun, now) = (Instant::now(), wall_clock());
         let lately = Period { from: now.saturating_sub(LATELY), to: now };
         let split = Split::of(store, lately)?;
-        let look = split.last().map(|last| last.and_then(|own| Ok((own.busiest()?, own.capacity()?, own.picture()?))));
+        let look = split.last().map(|last| last.and_then(Look::of));
         let observed = observed::look(store, lately, service.system())?;
         let intervals = store.intervals(lately.from, lately.to)?;
         let (held, hours) = (split.held(), hours(service.lately(), store, now)?);

@@ -357,7 +357,7 @@ async fn front(State(service): State<Arc<Service>>) -> Result<Response, Failed> 
     let now = match &made.look {
         None => page::Now::Nothing,
         Some(Err(why)) => page::Now::Unsolved(why),
-        Some(Ok((busiest, capacity, picture))) => page::Now::Solved { busiest, capacity, picture },
+        Some(Ok(lately::Look { busiest, capacity, picture })) => page::Now::Solved { busiest, capacity, picture },
     };
     let page = page::Page {
         status: &status,

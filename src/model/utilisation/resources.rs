@@ -60,7 +60,7 @@ impl<'s> Known<'s> {
         };
         let machines = on.into_iter().filter_map(only).collect();
         let processors = tasks.keys().cloned().collect();
-        Self { placed, processors, machines, tasks, machine_counts, instances }
+        Self { placed, tasks, processors, machines, machine_counts, instances }
     }
 
     /// The processor that some values are of, by the names of their resource, and the machine, where they are all of a machine.

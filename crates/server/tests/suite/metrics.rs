@@ -217,7 +217,9 @@ fn of_period_with(path: &Path, metrics: &[(u64, Vec<u8>)], id: impl Fn(u64) -> u
     let mut worker = Worker::new(Working::default(), memory.clone(), &store).unwrap();
     let with_id = |number: u64| {
         let mut spans = trace(number, BEGIN + number * SECOND / 4, &[3, 4]);
-        spans.iter_mut().for_each(|(_, span)| span.trace_id = id(number).to_be_bytes().to_vec());
+        for (_, span) in &mut spans {
+            span.trace_id = id(number).to_be_bytes().to_vec();
+        }
         spans
     };
     let spans: Vec<_> = (0..200).flat_map(with_id).collect();

@@ -31,7 +31,7 @@ pub enum EngineKind {
 pub struct ReduceOptions {
     /// What tells entries apart.
     pub merge: EntryMerge,
-    /// Whether invocations that a service recorded nothing of are [apart](EntryKey::apart) from those that it recorded.
+    /// Whether invocations that a service recorded nothing of are [apart](dyelog_lqn::submodel::EntryKey::apart) from those that it recorded.
     pub is_silent_apart: bool,
     /// Which engine matches.
     pub engine: EngineKind,
