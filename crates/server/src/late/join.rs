@@ -192,7 +192,7 @@ fn put_back(sub: &mut SubModel) {
     sub.rekey(|entry| if apart.contains(&entry.key) { entry.key.apart() } else { entry.key });
 }
 
-/// Leads calls to the entries that answered them ([`lead`]). What came from nobody else is an entry of its service then.
+/// Leads calls to peers that recorded nothing to the entries that answered them. What came from nobody else is an entry of its service then.
 pub fn join(sub: &mut SubModel, answers: &Answers) {
     lead(sub, answers);
     put_back(sub);
