@@ -48,6 +48,14 @@ struct Instances<'s> {
     cores: u32,
 }
 
+impl Instances<'_> {
+    /// The own time of an invocation on the mean, seconds.
+    fn own_time_each(&self, sub: &SubModel, task: &str) -> f64 {
+        let work = entries_of(sub, task).map(EntryTotal::own_time).sum::<f64>();
+        work / self.spread.values().sum::<u64>().max(1) as f64
+    }
+}
+
 /// What traces tell of instances and machines.
 #[derive(Debug)]
 pub struct Placed {
@@ -119,8 +127,7 @@ pub fn placed(sub: &SubModel, configuration: &Configuration) -> Placed {
     for (processor, tenants) in alone.chain(sharing) {
         let mut loads: BTreeMap<&str, MachineLoad> = BTreeMap::new();
         for task in tenants {
-            let (spread, work) = (&tasks[task].spread, entries_of(sub, task).map(EntryTotal::own_time).sum::<f64>());
-            let each = work / spread.values().sum::<u64>().max(1) as f64;
+            let (spread, each) = (&tasks[task].spread, tasks[task].own_time_each(sub, task));
             let paces = if spread.is_empty() { BTreeMap::new() } else { pace::of(sub, task) };
             for (machine, invocations) in spread {
                 loads.entry(machine).or_default().add(*invocations, each, paces.get(machine));
@@ -357,8 +364,7 @@ impl<'s> Crowds<'s> {
     fn of(sub: &SubModel, tasks: &BTreeMap<&'s str, Instances<'s>>, is_free: impl Fn(&str) -> bool) -> Self {
         let mut machines: BTreeMap<&'s str, BTreeMap<&'s str, f64>> = BTreeMap::new();
         for (task, own) in tasks.iter().filter(|(task, own)| !own.machines.is_empty() && is_free(task)) {
-            let work = entries_of(sub, task).map(EntryTotal::own_time).sum::<f64>();
-            let each = work / own.spread.values().sum::<u64>().max(1) as f64;
+            let each = own.own_time_each(sub, task);
             for (machine, invocations) in own.spread.iter().filter(|(machine, _)| own.machines.contains(*machine)) {
                 *machines.entry(machine).or_default().entry(task).or_default() += *invocations as f64 * each;
             }
@@ -367,7 +373,7 @@ impl<'s> Crowds<'s> {
     }
 
     /// Says which machine of a processor has work of others, too, that the model leaves to processors of their own, where that is much, and how many times as busy as the mean copy it is.
-    /// What has less than half of a machine is told of where the others are.
+    /// Only the processor that has at least half of the machine's work names it.
     fn beside(&self, processor: &str, tenants: &[&str]) -> Option<(String, f64)> {
         let own = |work: &BTreeMap<&str, f64>| tenants.iter().filter_map(|task| work.get(task)).sum::<f64>();
         let machines = self.0.iter().map(|(machine, work)| (*machine, own(work), work.values().sum::<f64>(), work));

@@ -38,7 +38,7 @@ impl Default for Names {
     }
 }
 
-/// Whether a character steers what shows it, as escape sequences steer terminals. Names come from whoever sends traces.
+/// Whether a character is a control character that a terminal acts on, as on an escape sequence. Senders of traces choose names.
 fn is_control(character: char) -> bool {
     character.is_control() && !matches!(character, '\n' | '\r' | '\t')
 }

@@ -29,6 +29,8 @@ pub struct Known<'s> {
     machine_counts: BTreeMap<String, usize>,
     /// The task that an instance is of, by its name in the traces.
     instances: BTreeMap<&'s str, &'s str>,
+    /// The names of all tasks: there may be very many series to look for them.
+    task_names: BTreeSet<String>,
 }
 
 impl<'s> Known<'s> {
@@ -60,7 +62,8 @@ impl<'s> Known<'s> {
         };
         let machines = on.into_iter().filter_map(only).collect();
         let processors = tasks.keys().cloned().collect();
-        Self { placed, tasks, processors, machines, machine_counts, instances }
+        let task_names = tasks.values().flatten().map(|task| (*task).to_owned()).collect();
+        Self { placed, tasks, processors, machines, machine_counts, instances, task_names }
     }
 
     /// The processor that some values are of, by the names of their resource, and the machine, where they are all of a machine.
@@ -91,8 +94,7 @@ impl<'s> Known<'s> {
         let same = resources.iter().find_map(|own| all().find(|task| task.eq_ignore_ascii_case(own)));
         let instance = || resources.iter().find_map(|own| self.instances.get(&**own).copied());
         let of_pod = || {
-            let names: BTreeSet<String> = all().map(str::to_owned).collect();
-            let found = resources.iter().find_map(|own| processor_of(own, &names))?;
+            let found = resources.iter().find_map(|own| processor_of(own, &self.task_names))?;
             all().find(|task| task == found)
         };
         same.or_else(instance).or_else(of_pod)
