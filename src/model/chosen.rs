@@ -2,6 +2,7 @@
 
 mod jump;
 mod least;
+mod limited;
 
 use crate::diagnostic::quantity::time;
 use crate::diagnostic::{Diagnostic, Place};
@@ -49,11 +50,28 @@ pub fn findings(sub: &SubModel, customers: &[Customer]) -> Vec<Option<Diagnostic
         jump::of(&total.responses)
             .filter(|at| is_fine(customer, *at) && !is_timeout(&total.responses, total.failures, *at))
     };
+    let limit = limited::of(customers.iter().map(|own| &own.scenario_total));
     let jumps = jump::made_by_sampler(&customers.iter().map(of).collect::<Vec<_>>(), near_round);
     let of = |(customer, jump): (&Customer, Option<f64>)| {
-        customer.members.is_empty().then(|| finding(sub, customer, jump)).flatten()
+        let alone = || limited::of([&customer.scenario_total].into_iter());
+        let is_told = customer.scenario_total.sampled.operations > 0;
+        let is_limited = || limit.or_else(alone).filter(|_| !is_told).map(|limit| limited_finding(customer, limit));
+        customer.members.is_empty().then(|| finding(sub, customer, jump).or_else(is_limited)).flatten()
     };
     customers.iter().zip(jumps).map(of).collect()
+}
+
+/// That a sampler kept so many operations of each second at most.
+fn limited_finding(customer: &Customer, limit: u64) -> Diagnostic {
+    let scenario = &customer.scenario;
+    let message = format!("scenario `{scenario}` looks like a sample of the first {limit} operations of each second");
+    Diagnostic::warning(codes::CHOSEN, Place::Nowhere, message)
+        .with_note("nearly all seconds have as many operations, which begin early in them, and none after that: a sampler that limits rates does so")
+        .with_note("the rate is a lower bound, and so are all utilisations: the system may be much nearer to saturation than they say")
+        .with_hint(format!(
+            "give the rate of all operations, as counters of requests tell it: `rate` under `[scenario.{}]`",
+            toml_key(scenario)
+        ))
 }
 
 /// Whether a time is one at which clients give up: most operations that take longer take hardly longer, and fail.

@@ -371,7 +371,10 @@ fn choose_loads(
             (Evidence { seen: Some(load), .. }, _, _) => {
                 (load, LoadReason::Observed, Some(load::customers_note(name, load, total, &recording)))
             }
-            _ => (Load::ALONE, LoadReason::Assumed, Some(load::assumed_note(name, total))),
+            _ => {
+                let load = load::assumed(total);
+                (load, LoadReason::Assumed, Some(load::assumed_note(name, load, total)))
+            }
         };
         findings.extend(told);
         loads.push((load, reason));

@@ -234,6 +234,7 @@ impl Placing {
         let Some(cores) = cores.filter(|_| !is_given) else { return };
         let servers = (cores / 1000).max(1);
         settings.multiplicity = Some(Multiplicity::Finite(servers));
+        self.placed.bounds.insert(name.to_owned());
         let told = f64::from(cores) / 1000.0;
         let less = if told < 1.0 { ", modelled as one server, which is never slower" } else { "" };
         self.cores.push(format!("`{name}`: {told} cores{less}"));
@@ -255,6 +256,7 @@ impl Placing {
             return;
         }
         settings.multiplicity = Some(Multiplicity::Finite(servers));
+        self.placed.bounds.insert(name.to_owned());
         let short = (each * 1000.0).round() / 1000.0;
         let less = if each < 1.0 { ", modelled as one server, which is never slower" } else { "" };
         self.counted.push(format!("`{name}`: {short} cores by {metric}{less}"));

@@ -34,6 +34,8 @@ const SENT: (u64, u64) = (50, 100);
 const APART: (u64, u64) = (2, 3);
 /// Of an entry that nobody calls, at most so many as this part of all whole operations: (50, 100).
 const UNCALLED: (u64, u64) = (50, 100);
+/// Of spans that were put in the place of lost ones, within traces that begin otherwise, at most so many as this part of all whole operations: several may be lost of each.
+const PUT_THERE: (u64, u64) = (200, 100);
 /// Where more than this part of all spans is lost, what was there cannot be inferred.
 const MOST_LOST: f64 = 0.5;
 /// Where no operation has lost its beginning, a smaller part of spans that was lost is not told.
@@ -188,14 +190,19 @@ impl Parts<'_> {
             } else {
                 CALLED
             };
-            let (of, (part, all)) =
-                if is_called { (first.iter().map(|entry| invoked(*entry)).sum(), called) } else { (whole, UNCALLED) };
-            let within = |of: u64, (part, all): (u64, u64)| {
-                u128::from(total.fragments) * u128::from(all) <= u128::from(of) * u128::from(part)
+            let is_put_there = !first.is_empty() && first.iter().all(|entry| is_put_there(sub.entry(*entry)));
+            let (of, limit) = if is_called && !is_put_there {
+                (first.iter().map(|entry| invoked(*entry)).sum(), called)
+            } else {
+                (whole, UNCALLED)
             };
             // What lies in traces that begin otherwise is part of their operations, however seldom others call it.
-            let is_rest = total.headless + total.pieces + total.unlinked == 0 && within(whole, UNCALLED);
-            let is_lost = is_silent || within(of, (part, all)) || is_rest;
+            let begun = total.headless + total.pieces + total.unlinked;
+            let rest = total.fragments.saturating_sub(begun);
+            let most = if is_put_there { PUT_THERE } else { UNCALLED };
+            let is_lost = is_silent
+                || within(total.fragments, of, limit)
+                || within(rest, whole, most) && (begun == 0 || is_put_there && within(begun, whole, UNCALLED));
             if is_lost {
                 lost.scenarios.push((Arc::clone(scenario), total.fragments));
                 lost.unlinked += total.unlinked;
@@ -274,6 +281,16 @@ impl Parts<'_> {
             given = so_far;
         }
     }
+}
+
+/// Whether so many are at most this part of others.
+fn within(count: u64, of: u64, (part, all): (u64, u64)) -> bool {
+    u128::from(count) * u128::from(all) <= u128::from(of) * u128::from(part)
+}
+
+/// Whether no span of an entry was recorded, and others were put in their place.
+fn is_put_there(entry: &EntryTotal) -> bool {
+    entry.silent > 0 && entry.silent >= entry.invocations
 }
 
 /// Invocations whose spans were lost are taken to work as long as those whose spans were not.

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::diagnostic::quantity::{percent, time};
 use crate::diagnostic::{Diagnostic, Place, Severity};
+use crate::lqn::sketch::SKETCH_ERROR;
 use crate::lqn::starts::Stretch;
 use crate::lqn::submodel::{ScenarioTotal, Settled, Undated};
 use crate::model::sampling::{FurtherCut, further_cut};
@@ -47,7 +48,7 @@ pub enum Load {
 }
 
 impl Load {
-    /// What is assumed where nothing is known: one operation at a time, each on its own.
+    /// The least load: one operation at a time, one after another.
     pub const ALONE: Self = Self::Closed { population: 1, think_time: 0.0 };
 }
 
@@ -57,9 +58,9 @@ impl fmt::Display for Load {
             Self::Closed { population: 1, think_time } if *think_time == 0.0 => {
                 f.write_str("one customer without think time")
             }
+            Self::Closed { population: 1, think_time } => write!(f, "one customer, think time {}", time(*think_time)),
             Self::Closed { population, think_time } => {
-                let customers = if *population == 1 { "customer" } else { "customers" };
-                write!(f, "{population} {customers}, think time {}", time(*think_time))
+                write!(f, "{population} customers, think time {}", time(*think_time))
             }
             Self::Open { rate } => write!(f, "open arrivals, {}/s", short(*rate)),
         }
@@ -195,6 +196,12 @@ impl Recording {
         let within = self.windows[after..].iter().take_while(|window| window.0 < to);
         let recorded: f64 = within.map(|window| window.1.min(to) - window.0.max(from)).sum();
         recorded > MOSTLY * (to - from)
+    }
+
+    /// The time from the first operation of a scenario to its last, and that in which any scenario was recorded, seconds, where all clocks tell dates.
+    pub fn around(&self, total: &ScenarioTotal) -> Option<(f64, f64)> {
+        let own = total.last_start?.abs_diff(total.first_start?) as f64 * 1e-9;
+        self.seconds.filter(|_| is_dated(total)).map(|whole| (own, whole))
     }
 
     /// The rate at which operations of a scenario were seen to start. Of one with too few for a rate of its own, so many within the time that was recorded: it
@@ -509,8 +516,22 @@ pub fn observed_note(scenario: &str, rate: f64, total: &ScenarioTotal, recording
     told.with_hint(hint(scenario))
 }
 
+/// What is assumed where nothing is known: one operation at a time, each on its own. What goes on after the response is over before the
+/// next begins, so that operations meet nothing that those that were traced did not meet.
+pub fn assumed(total: &ScenarioTotal) -> Load {
+    let think_time = goes_on(total).unwrap_or(0.0);
+    Load::Closed { population: 1, think_time }
+}
+
+/// How long an operation goes on after its response, seconds; `None` where it does not. The last one tells.
+fn goes_on(total: &ScenarioTotal) -> Option<f64> {
+    let extent = total.last_end?.saturating_sub(total.last_start?) as f64 * 1e-9;
+    let slowest = total.responses.quantile(1.0)? * (1.0 + SKETCH_ERROR);
+    (extent > slowest).then(|| extent - total.response.mean().unwrap_or(0.0))
+}
+
 /// Says that a load was assumed, and why.
-pub fn assumed_note(scenario: &str, total: &ScenarioTotal) -> Diagnostic {
+pub fn assumed_note(scenario: &str, load: Load, total: &ScenarioTotal) -> Diagnostic {
     let why = if total.operations < ENOUGH {
         match total.operations {
             1 => "one operation has no rate".to_owned(),
@@ -519,7 +540,15 @@ pub fn assumed_note(scenario: &str, total: &ScenarioTotal) -> Diagnostic {
     } else {
         "the traces have no start times of operations".to_owned()
     };
-    note(format!("scenario `{scenario}` gets one customer without think time")).with_note(why).with_hint(hint(scenario))
+    let told = note(format!("scenario `{scenario}` gets {load}")).with_note(why);
+    let told = match goes_on(total) {
+        Some(after) => told.with_note(format!(
+            "work goes on for {} after the response, and ends before the next operation begins",
+            time(after)
+        )),
+        None => told,
+    };
+    told.with_hint(hint(scenario))
 }
 
 /// Says that the model cannot sustain the observed rate, and why.

@@ -2,10 +2,11 @@
 
 use std::cmp::Reverse;
 
+use crate::diagnostic::quantity::percent;
 use crate::diagnostic::{Diagnostic, Place, Severity};
 use crate::lqn::Model;
 use crate::lqn::submodel::{EntryTotal, ScenarioTotal, SubModel};
-use crate::model::load::toml_key;
+use crate::model::load::{self, toml_key};
 use crate::model::parts::Parts;
 use crate::model::{Origins, codes};
 
@@ -76,6 +77,19 @@ pub fn note(parts: &Parts<'_>, sub: &SubModel, model: &Model, origins: &Origins)
                 "scenario `{name}` looks like a sample that prefers failures, which tells of structure and not of rates"
             ))
             .with_hint(format!("set its load, such as `rate`, under `[scenario.{}]`", toml_key(name)));
+    }
+    // A sampler that keeps failures, and few of the others, leaves as many: nothing but the rate tells.
+    let is_doubtful = |total: &ScenarioTotal| {
+        let many = total.operations >= FEWEST && total.failures.saturating_mul(10) >= total.operations;
+        many && !is_biased(total) && load::told_weight(total).is_none_or(|_| total.sampled.operations == 0)
+    };
+    for own in failing.iter().filter(|own| is_doubtful(&own.scenario_total)).take(SHOWN) {
+        note.severity = Severity::Warning;
+        let (name, total) = (&own.scenario, &own.scenario_total);
+        note = note.with_note(format!(
+            "{} of scenario `{name}` failed: a sampler that keeps failures and a part of the others leaves as many, and the rate would be a lower bound",
+            percent(total.failures as f64 / total.operations as f64)
+        ));
     }
     for entry in grows.iter().take(SHOWN) {
         note.severity = Severity::Warning;

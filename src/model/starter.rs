@@ -67,7 +67,7 @@ pub fn starter(sub: &SubModel, configuration: &Configuration, model: &Model, ori
     for (name, task) in &processors {
         let own = &model.processors[task.processor.index()];
         let source = match (placed.processors.get(*name), found.get(&(*name).to_owned())) {
-            (Some(told), _) if told.multiplicity.is_some() => {
+            (Some(told), host) if told.multiplicity.is_some() && host.is_none_or(|host| host.bound.is_none()) => {
                 "    # cores, as resources of spans or metrics tell them".to_owned()
             }
             (_, Some(host)) => format!("    # found from how long work took beside other work: {}", host.described()),

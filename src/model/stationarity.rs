@@ -17,13 +17,13 @@ mod work;
 
 use std::ops::Range;
 
-use crate::diagnostic::quantity::time;
+use crate::diagnostic::quantity::{percent, time};
 use crate::diagnostic::{Diagnostic, Place, Severity};
 use crate::lqn::starts::Stretch;
 use crate::lqn::submodel::{ScenarioTotal, SubModel};
 use crate::model::chance::interarrival_cv2;
 use crate::model::codes;
-use crate::model::load::{Recording, recorded_at_once, short};
+use crate::model::load::{Recording, recorded_at_once, short, toml_key};
 use crate::names::Name;
 
 pub use sampler::OneFactor;
@@ -47,6 +47,12 @@ const BURSTS: f64 = 2.0;
 /// Times between arrivals with a larger squared coefficient of variation are those of batches.
 const IN_BATCHES: f64 = 5.0;
 
+/// A scenario that goes on for a smaller part of the recording is not always there (ours),
+const FOR_A_TIME: f64 = 0.6;
+
+/// if it has so many operations: all of them lie in that part by chance once in 0.6^(1 - 30), two million.
+const OFTEN: u64 = 30;
+
 /// A scenario with a smaller part of the operations than one of so many tells nothing of others.
 const RARE: u64 = 10;
 
@@ -66,6 +72,9 @@ pub fn finding(
     recording: &Recording,
     rates: Option<&OneFactor>,
 ) -> Option<Diagnostic> {
+    if let Some(part) = for_a_time(scenario, total, recording) {
+        return Some(part);
+    }
     if !can_tell(total, recording) {
         return batches(scenario, total);
     }
@@ -91,6 +100,26 @@ fn of_all(finding: Diagnostic) -> Diagnostic {
     finding
         .with_note("the model is of the mean of all of it, and predicts neither part")
         .with_hint("leave out what is no normal operation, such as a warm-up, and set `rate` where the load changed")
+}
+
+/// That a scenario goes on for a part of the recording only, as a job does, and the model lets it go on all the time.
+fn for_a_time(scenario: &str, total: &ScenarioTotal, recording: &Recording) -> Option<Diagnostic> {
+    let (own, whole) = recording.around(total)?;
+    let part = own / whole;
+    if part > FOR_A_TIME || total.operations < OFTEN {
+        return None;
+    }
+    let message = format!(
+        "scenario `{scenario}` goes on for {} s of a recording of {} s, {}",
+        short(own),
+        short(whole),
+        percent(part)
+    );
+    Some(
+        Diagnostic::warning(codes::NOT_STEADY, Place::Nowhere, message)
+            .with_note("the model lets it go on all the time at the rate that it had then: others wait more than they did on the mean, and resources are busier")
+            .with_hint(format!("for the mean of the recording, set `rate` under `[scenario.{}]`; else record the time in which it goes on by itself", toml_key(scenario))),
+    )
 }
 
 /// Says where a stretch that is too short for a state of its own makes much of the mean response. A long queue does that in a busy system, too, so that it is no warning.

@@ -319,8 +319,8 @@ impl Causes<'_> {
             let in_turn = if has_copies { "requests that copies get in turn and not by chance, " } else { "" };
             return finding
                 .with_note(format!(
-                    "one of these may be why: {in_turn}a pool or a lock that holds requests back before they get there, more servers than were found, customers who wait \
-                     for their response, or load that is counted twice",
+                    "one of these may be why: {in_turn}a pool or a lock that holds requests back before they get there, more servers than were found, \
+                     invocations that wait within their spans for something that was not traced, customers that wait for their response, or load that is counted twice",
                 ))
                 .with_hint("give the pool its `threads`, or the processor its `multiplicity`, where you know them");
         }

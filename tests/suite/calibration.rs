@@ -133,7 +133,9 @@ fn metrics_tell_cores() {
     let folder = tempfile::tempdir().expect("a scratch folder");
     let at = folder.path();
     let write = |name: &str, text: &str| fs::write(at.join(name), text).expect("the folder is writable");
-    write("t.jsonl", &spans(&station(5, 2, 0.5, 3000), 1000, |_| true));
+    // So few wait that more servers would fit as well.
+    write("t.jsonl", &spans(&station(5, 2, 0.1, 3000), 1000, |_| true));
+    write("busy.jsonl", &spans(&station(5, 2, 0.5, 3000), 1000, |_| true));
     write(
         "limit.prom",
         "kube_pod_container_resource_limits{container=\"host\",resource=\"cpu\",unit=\"core\"} 3\nkube_pod_container_resource_limits{container=\"host\",resource=\"memory\"} 5e8\n",
@@ -156,14 +158,15 @@ fn metrics_tell_cores() {
         "{\"resourceMetrics\":[{\"resource\":{\"attributes\":[{\"key\":\"service.name\",\"value\":{\"stringValue\":\"host\"}}]},\"scopeMetrics\":[{\"metrics\":[{\"name\":\"jvm.cpu.count\",\"unit\":\"{cpu}\",\"sum\":{\"dataPoints\":[{\"timeUnixNano\":\"1700000000000000000\",\"asInt\":\"7\"}]}}]}]}]}",
     );
     write("one.toml", "[processor.host]\nmultiplicity = 1\n");
-    let found = |more: &[&str]| {
-        let mut arguments = vec!["model", "t.jsonl", "--format", "json"];
+    let of = |trace: &str, more: &[&str]| {
+        let mut arguments = vec!["model", trace, "--format", "json"];
         arguments.extend(more);
         let (code, text, words) = run(at, &arguments);
         assert_eq!(code, 0, "{words}");
         let model = read_any("m.json", &text).expect("it was written by the program").model;
         (model.processors[model.processor_named("host").expect("it is there").index()].multiplicity, words)
     };
+    let found = |more: &[&str]| of("t.jsonl", more);
     for (file, cores) in [("limit.prom", 3), ("quota.prom", 5), ("nodes.prom", 2), ("query.json", 6), ("otlp.json", 7)]
     {
         let (servers, words) = found(&["--utilisation", file]);
@@ -174,6 +177,12 @@ fn metrics_tell_cores() {
     assert_eq!(servers, Multiplicity::Finite(3));
     let (servers, words) = found(&["--utilisation", "limit.prom", "--config", "one.toml"]);
     assert!(servers == Multiplicity::Finite(1) && !words.contains("cores by"), "{words}");
+    // They are a bound: what makes requests wait may be something else.
+    let (servers, words) = of("busy.jsonl", &["--utilisation", "query.json"]);
+    assert!(servers == Multiplicity::Finite(2) && words.contains("6 cores are told"), "{words}");
+    write("six.toml", "[processor.host]\nmultiplicity = 6\n");
+    let (servers, _) = of("busy.jsonl", &["--config", "six.toml"]);
+    assert_eq!(servers, Multiplicity::Finite(6));
 }
 
 #[test]

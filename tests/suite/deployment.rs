@@ -204,10 +204,14 @@ fn what_names_no_machine_is_not_shared() {
 
 #[test]
 fn cores_that_are_told_are_servers() {
-    let text = sharing(&[("host.name", "node-1"), ("process.cpu.count", "4")]);
+    let whole = sharing(&[("host.name", "node-1"), ("process.cpu.count", "4")]);
+    let text = whole.lines().take(6).fold(String::new(), |all, line| all + line + "\n");
     let (model, _) = completed(&text, "");
     assert_eq!(processors(&model), [("node-1".to_owned(), Multiplicity::Finite(4), 1)]);
     assert_eq!(notes(&text, ""), ["`cart`, `web` run on `node-1`", "`node-1`: 4 cores"]);
+    // Requests wait as for one server: no more is used.
+    let (model, _) = completed(&whole, "");
+    assert_eq!(processors(&model), [("node-1".to_owned(), Multiplicity::Finite(1), 1)]);
 }
 
 #[test]

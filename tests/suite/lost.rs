@@ -190,6 +190,37 @@ pub fn demand(sub: &SubModel, task: &str) -> (f64, f64) {
     })
 }
 
+/// Services record no spans of their calls, so that a lost span leaves several pieces that one unknown service called. Of one span of seven and more, too, none is a load.
+#[test]
+fn spans_put_in_the_place_of_lost_ones_are_no_load() {
+    for of_thousand in [50, 100, 150] {
+        let mut random = Random::new(of_thousand);
+        let text: String = (0..1500_u64).fold(String::new(), |text, number| {
+            let late = |step: u64| number * 31 % 7 * 20 + step;
+            let rows: [Row; 11] = [
+                ("front", 1, 0, 2, 0, 9000, "go"),
+                ("front", 2, 1, 2, 300, 8800, "go"),
+                ("user", 3, 2, 2, 700, 2500, "put user"),
+                ("text", 4, 2, 2, 720, 6500, "put text"),
+                ("film", 5, 2, 2, 740, 3400, "put film"),
+                ("rating", 6, 5, 2, 1500, 2900, "put rating"),
+                ("compose", 7, 3, 2, late(1400), late(1800), "user"),
+                ("compose", 8, 4, 2, late(2400), late(5800), "text"),
+                ("compose", 9, 6, 2, late(1900), late(2300), "rating"),
+                ("store", 10, 8, 2, late(3000), late(4000), "add"),
+                ("reviews", 11, 8, 2, late(3100), late(5300), "add"),
+            ];
+            let left: Vec<Row> = rows.into_iter().filter(|_| random.below(1000) >= of_thousand as usize).collect();
+            text + &spans_at(number + 1, number * 13_000, &left, "")
+        });
+        let (model, _, origins) = complete(&reduced("t.jsonl", text.as_bytes()), &Configuration::default())
+            .expect("there is something to model");
+        let names: Vec<&str> = origins.scenarios.iter().map(|own| &*own.name).collect();
+        assert_eq!(names, ["front go"], "{of_thousand}");
+        assert!(model.tasks.iter().all(|task| !task.name.starts_with("peer of")));
+    }
+}
+
 /// Between two services that record spans, one that records none is known by the call to it.
 #[test]
 fn a_service_without_spans_calls_what_lies_within_the_call_to_it() {

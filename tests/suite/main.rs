@@ -1,6 +1,7 @@
 //! Integration tests: one binary, a module a subject.
 
 mod angio;
+mod answers;
 mod arguments;
 mod authoring;
 mod batches;

@@ -235,6 +235,25 @@ fn several_servers_with_one_line_are_found() {
 }
 
 /// Operations that were seen a few times in a recording are rare: no customer who asks again at once.
+/// Requests wait for something that was not traced after their work, for 15 ms on the mean: with one server they look like three. The number of servers tells both apart.
+#[test]
+fn waits_within_spans_are_told_from_work_where_servers_are_given() {
+    for seed in 1..=4 {
+        let mut random = Random::new(100 + seed);
+        let mut stays = station(seed, 1, 0.5, 6000);
+        stays.iter_mut().for_each(|stay| stay.1 += exponential(&mut random, 0.015));
+        let text = spans(&stays, 1000, |_| true);
+        let (model, origins) = completed(&text, "[processor.host]\nmultiplicity = 1\n");
+        let (found, off) = (demand(&model), miss(&model, &origins));
+        assert!((found / DEMAND - 1.0).abs() < 0.1, "{seed}: {found}");
+        assert!(off < 0.05, "{seed}: {off}");
+        // Without waits, the same number leaves all of it work.
+        let (model, _) =
+            completed(&spans(&station(seed, 2, 0.5, 6000), 1000, |_| true), "[processor.host]\nmultiplicity = 2\n");
+        assert!((demand(&model) / DEMAND - 1.0).abs() < 0.05, "{seed}: {}", demand(&model));
+    }
+}
+
 #[test]
 fn a_rare_scenario_has_the_rate_at_which_it_was_seen() {
     let stays = station(1, 1, 0.5, 2000);

@@ -102,6 +102,8 @@ pub const PARALLEL: Code = Code("T138");
 pub const MIXED: Code = Code("T139");
 /// A message, or half of one, that stands there twice.
 pub const TWICE: Code = Code("T140");
+/// A message answers another, whose sender waits for it.
+pub const ANSWER: Code = Code("T141");
 /// A document, or a line of it, is not JSON.
 pub const BAD_JSON: Code = Code("T101");
 /// There is no span in the input.

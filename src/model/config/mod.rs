@@ -67,6 +67,8 @@ pub struct Configuration {
     pub measured: Measured,
     /// How many cores processors have by metrics, those of all copies together, and which metric says so. It stands in no file of configuration.
     pub cores: Cores,
+    /// Processors whose `multiplicity` is a number of cores that resources or metrics tell: they have no more servers, and may use fewer. It stands in no file of configuration.
+    pub bounds: BTreeSet<String>,
     /// How many tasks traces put together on a processor. It stands in no file of configuration.
     pub tenants: BTreeMap<String, u32>,
 }

@@ -2,6 +2,7 @@
 
 use crate::diagnostic::{Diagnostic, Place};
 use crate::model::codes;
+use crate::model::parameter::subject::NO_VALUE;
 use crate::model::parameter::{Kind, Path, Value};
 
 /// Without a range, a parameter that is no count is looked for so many times below and above its present value.
@@ -56,7 +57,7 @@ impl Bounds {
                     Ok(Value::Number(number)) => Ok(number),
                     Ok(Value::Times(factor)) => present
                         .map(|present| kind.round(factor * present))
-                        .ok_or_else(|| "there is no value that another could be relative to".to_owned())
+                        .ok_or_else(|| NO_VALUE.to_owned())
                         .and_then(|number| kind.check(number)),
                     Ok(_) => Err(format!("`{}` is no number; give `inf` in a list", text.trim())),
                     Err(why) => Err(why),

@@ -176,7 +176,8 @@ impl Subject {
     fn absolute(&self, change: Change, kind: Kind) -> Result<Change, Diagnostic> {
         let Value::Times(factor) = change.value else { return Ok(change) };
         let Some(number) = self.number(&change.path, kind) else {
-            return Err(not_taken(&change.path, "there is no value that another could be relative to"));
+            return Err(not_taken(&change.path, NO_VALUE)
+                .with_hint("`--list` shows which parameters have a value: a load of customers has a `population` and no `rate`, an open one the other way round"));
         };
         let number = kind.check(kind.round(factor * number)).map_err(|why| not_taken(&change.path, &why))?;
         Ok(Change { value: Value::Number(number), ..change })
@@ -287,6 +288,9 @@ pub(super) fn assignment(text: &str) -> Result<(Path, &str), Diagnostic> {
             .with_hint(format!("write `{path}=…`"))),
     }
 }
+
+/// Why a relative value is refused.
+pub(super) const NO_VALUE: &str = "there is no value that another could be relative to";
 
 pub(super) fn not_taken(path: &Path, why: &str) -> Diagnostic {
     Diagnostic::error(codes::PARAMETER_VALUE, Place::Nowhere, format!("`{path}` does not take that value: {why}"))

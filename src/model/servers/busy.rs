@@ -10,9 +10,10 @@ use crate::model::config::Configuration;
 use crate::model::demand::{is_measured, measured_time};
 use crate::model::parts::Parts;
 use crate::model::servers::discipline::Discipline;
+use crate::model::servers::fit::MOST_SERVERS;
 use crate::model::servers::observed::Observed;
 use crate::model::servers::sampled::waiting;
-use crate::model::servers::{Host, MOST_SERVERS, given, host_of, replicas};
+use crate::model::servers::{Host, given, host_of, replicas};
 
 /// The hosts that one server would be too few for, by name.
 pub fn hosts(parts: &Parts<'_>, configuration: &Configuration, observed: &Observed) -> BTreeMap<String, Host> {
@@ -53,6 +54,9 @@ pub fn hosts(parts: &Parts<'_>, configuration: &Configuration, observed: &Observ
             most: there.ceil().max(2.0) as usize,
             utilization: busy / f64::from(all),
             measured: None,
+            waits: false,
+            or_waits: None,
+            bound: None,
             alone: busy,
         };
         found.insert(name, host);

@@ -10,7 +10,7 @@ use crate::model::utilisation::Busy;
 const NO_CORRELATION: f64 = 0.03;
 
 /// A number of servers fits whose processor times depend on those found by no more than so many standard errors.
-const FITS: f64 = 2.0;
+pub(super) const FITS: f64 = 2.0;
 
 /// Busy time by the times of spans and that which was measured differ by so much, as a part: clocks, scheduling, background work.
 const AGREES: f64 = 0.1;
@@ -113,7 +113,7 @@ impl Evidence {
                 self.impute(asked, &had);
                 // New work that goes first leaves early even more often than equal sharing lets it.
                 // Who waits for something else leaves in no order.
-                let is_work = asked.working(self.servers).is_none();
+                let is_work = asked.waiting(self.servers).is_none();
                 if is_whole && is_work && self.discipline != Discipline::FirstCome {
                     self.left = Left::Order;
                 }
@@ -146,7 +146,7 @@ impl Evidence {
         self.imputed = occupancy.imputed(self.discipline, had);
         let servers = f64::from(self.servers) * occupancy.stations as f64;
         // What was measured is all of it where stays wait for something else.
-        let measured = busy.filter(|_| asked.working(self.servers).is_none());
+        let measured = busy.filter(|_| asked.waiting(self.servers).is_none());
         self.off = measured.map_or(0.0, |busy| unlike(seen / probability * self.imputed.all, busy.cores(servers)));
         // What was sampled shows too little of whom a stay met.
         if occupancy.is_whole(probability) {
@@ -210,22 +210,23 @@ impl Evidence {
 }
 
 impl Asked<'_> {
-    /// The part of its time in which a stay wants one of so many servers, where less was measured to be used than stays were there for: the rest
-    /// it waits for something that was not traced.
-    pub fn working(&self, servers: u32) -> Option<f64> {
+    /// How many of so many servers of a copy are busy, and how many stays wait there for something that was not traced: where less was measured to be used than stays were
+    /// there for.
+    pub fn waiting(&self, servers: u32) -> Option<(f64, f64)> {
         if !self.may_wait {
             return None;
         }
         let (stations, count) = (self.occupancy.stations as f64, f64::from(servers));
         let busy = self.busy?.cores(count * stations) / stations;
-        let part = (busy + waiting(count, busy)) / (self.seen / stations);
-        (self.occupancy.is_whole(self.probability) && part < 1.0 - AGREES).then_some(part)
+        let seen = self.seen / stations;
+        let away = seen - busy - waiting(count, busy);
+        (self.occupancy.is_whole(self.probability) && away > AGREES * seen).then_some((busy, away))
     }
 
     /// The part of one of so many servers that a stay has.
     pub fn share(&self, servers: u32) -> Share {
-        if let Some(working) = self.working(servers) {
-            return Share::waiting(servers, working, self.occupancy.most);
+        if let Some((busy, away)) = self.waiting(servers) {
+            return Share::waiting(servers, busy, away, self.occupancy.most);
         }
         Share::new(servers, self.probability, self.seen / self.occupancy.stations as f64, self.occupancy.most)
     }

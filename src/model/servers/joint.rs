@@ -8,12 +8,12 @@ use crate::model::config::Configuration;
 use crate::model::parts::Parts;
 use crate::model::servers::discipline::Discipline;
 use crate::model::servers::evidence::{Asked, Evidence, is_beyond};
+use crate::model::servers::fit::{MOST_SERVERS, candidates, disciplines, levels, unlikelihood};
 use crate::model::servers::observed::Observed;
 use crate::model::servers::occupancy::Occupancy;
 use crate::model::servers::sampled::waiting;
 use crate::model::servers::{
-    EARLY, ENOUGH, Host, MOST_SERVERS, OwnTime, Traced, busy, candidates, copies, disciplines, given, hosts_of, levels,
-    scheduling_given, unlikelihood, waits,
+    EARLY, ENOUGH, Host, OwnTime, Traced, busy, copies, given, hosts_of, scheduling_given, waits,
 };
 use crate::model::utilisation::Busy;
 use crate::model::weave::Decided;
@@ -400,6 +400,9 @@ fn chosen(tries: &[Tried], form: Form) -> (&Tried, Host) {
         most: 2,
         utilization: 0.0,
         measured: None,
+        waits: false,
+        or_waits: None,
+        bound: None,
         alone: 0.0,
     };
     (tried, host)

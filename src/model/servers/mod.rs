@@ -10,6 +10,7 @@ mod busy;
 mod copies;
 mod discipline;
 mod evidence;
+mod fit;
 mod joint;
 mod lasting;
 mod observed;
@@ -20,6 +21,7 @@ mod waits;
 
 use std::collections::BTreeMap;
 
+use crate::diagnostic::quantity::percent;
 use crate::diagnostic::{Diagnostic, Place, Severity};
 use crate::lqn::submodel::{EntryIndex, EntryTotal, Interaction, ScenarioTotal, SubModel};
 use crate::lqn::{Dispatching, Multiplicity, Scheduling, Work};
@@ -28,10 +30,10 @@ use crate::model::demand::is_measured;
 use crate::model::parts::Parts;
 use crate::model::pools::{self, Pool};
 use crate::model::servers::copies::copies;
-use crate::model::servers::evidence::{Asked, Evidence, Left, is_beyond};
+use crate::model::servers::fit::{Fit, Known, fewer_than, fitted};
 use crate::model::servers::lasting::Lasting;
 use crate::model::servers::observed::Observed;
-use crate::model::servers::occupancy::{Imputed, Occupancy};
+use crate::model::servers::occupancy::Occupancy;
 use crate::model::servers::of_tasks::{OfTasks, TaskBusy};
 use crate::model::servers::sampled::{offered, waiting};
 use crate::model::utilisation::Busy;
@@ -42,14 +44,8 @@ use crate::names::Name;
 /// The fewest stays from which servers are found.
 const ENOUGH: usize = 10;
 
-/// Counts that machines seldom have are taken where they fit so much better: the logarithm of 1/0.3.
-const SELDOM: f64 = 1.204;
-
 /// Where so many servers of a copy or more let nobody wait, what keeps them busy may be a wait as well: machines that are busy with so much queue now and then (ours).
 const MANY: u32 = 8;
-
-/// The most servers that are tried.
-const MOST_SERVERS: usize = 4096;
 
 /// Clocks and spans that are not quite what a server does let this part of stays end before they had their turn, and as many more as
 /// lost spans of calls make waits look like work.
@@ -92,12 +88,18 @@ pub struct Host {
     pub replicas: Option<u32>,
     /// The fewest that fit a copy, and the most where that can be told; of those that were found.
     pub range: Option<(u32, Option<u32>)>,
+    /// How many cores each copy has by resources or metrics, where fewer servers explain stays much better.
+    pub bound: Option<u32>,
     /// How many invocations were at work together at most.
     pub most: usize,
     /// How many servers were busy on average, per server.
     pub utilization: f64,
     /// How many servers were measured to be busy, where they were.
     pub measured: Option<f64>,
+    /// Whether invocations wait for something that was not traced, by how long others made them last.
+    pub waits: bool,
+    /// So many servers of each copy, of which so many are busy, would fit as well, if invocations waited for something that was not traced.
+    pub or_waits: Option<(u32, f64)>,
     /// How many servers were busy by the times of spans alone.
     pub alone: f64,
 }
@@ -159,8 +161,14 @@ impl Traced {
             let early = early(parts, &entries, lost);
             let arrivals = is_open.then(|| dispatching(parts, configuration, &entries));
             let known = Known { servers: given, discipline, busy, is_recorded, early, arrivals };
-            let fit = fitted(&occupancy, probability, seen, known);
+            let mut fit = fitted(&occupancy, probability, seen, known);
+            let is_bound = configuration.bounds.contains(&name);
+            let fewer = if is_bound { fewer_than(&fit, &occupancy, probability, seen, known) } else { None };
+            let bound = fewer.is_some().then_some(fit.servers);
+            fit = fewer.unwrap_or(fit);
             let there = seen / probability;
+            let is_told = busy.is_some();
+            let busy = busy.or(fit.busy);
             if fit.is_delay {
                 traced.hosts.insert(name, Host::delay(&fit, &occupancy, there));
                 continue;
@@ -174,7 +182,7 @@ impl Traced {
             let imputed = |place: usize| if is_shared { fit.imputed.all } else { fit.imputed.processor[place] };
             let of_tasks = OfTasks::of(parts, configuration, (&entries, imputed), (&observed, &load));
             let told = |index: &EntryIndex| of_tasks.factor(parts.sub.entry(*index).task);
-            if busy.is_none() {
+            if !is_told {
                 let (least, most) = load.range(&fit, stations, probability < 1.0 || occupancy.is_sparse());
                 let range = (if may_wait(fit.range) { 0.0 } else { least }, most);
                 traced.work.extend(entries.iter().filter(|index| told(index).is_none()).map(|index| (*index, range)));
@@ -195,10 +203,13 @@ impl Traced {
                 discipline: fit.discipline,
                 copies: occupancy.stations as u32,
                 replicas: Some(replicas(configuration, &name)),
-                range: given.is_none().then_some(fit.range),
+                range: (given.is_none() || bound.is_some()).then_some(fit.range),
+                bound,
                 most: occupancy.most,
                 utilization: load.busy / f64::from(servers),
-                measured: busy.map(|busy| busy.cores(f64::from(servers))),
+                measured: busy.filter(|_| is_told).map(|busy| busy.cores(f64::from(servers))),
+                waits: fit.busy.is_some(),
+                or_waits: fit.or_waits.map(|(servers, busy)| (servers, busy / stations)),
                 alone: load.imputed,
             };
             if !of_tasks.some.is_empty() {
@@ -293,6 +304,11 @@ impl Traced {
     pub fn delay_servers(&self, processor: &str) -> Option<u32> {
         let host = self.hosts.get(processor).filter(|host| host.is_delay)?;
         host.range.map(|(least, _)| least)
+    }
+
+    /// Whether a processor was found to use fewer servers than it has cores.
+    pub fn uses_fewer(&self, processor: &str) -> bool {
+        self.hosts.get(processor).is_some_and(|host| host.bound.is_some())
     }
 
     /// The servers of each copy of a processor, where they were found. Another number of copies than there were has as many servers each; where it is not known how many
@@ -401,13 +417,15 @@ impl Traced {
 
     /// Says how many servers were found, and what else would fit.
     pub fn note(&self) -> Option<Diagnostic> {
-        let found: Vec<(&String, &Host)> = self.hosts.iter().filter(|(_, host)| host.range.is_some()).collect();
+        let is_told = |(_, host): &(&String, &Host)| host.range.is_some() || host.waits;
+        let found: Vec<(&String, &Host)> = self.hosts.iter().filter(is_told).collect();
         if found.is_empty() {
             return None;
         }
         let processors = if found.len() == 1 { "processor" } else { "processors" };
+        let what = if found.iter().all(|(_, host)| host.waits) { "demands" } else { "servers" };
         let message =
-            format!("the servers of {} {processors} were found from how long work took beside other work", found.len());
+            format!("the {what} of {} {processors} were found from how long work took beside other work", found.len());
         let mut finding = Diagnostic::new(Severity::Note, codes::SERVERS_FOUND, Place::Nowhere, message);
         for (name, host) in found.iter().take(SHOWN) {
             finding = finding.with_note(format!("`{name}`: {}", described(host)));
@@ -446,9 +464,12 @@ impl Host {
             copies: occupancy.stations as u32,
             replicas: None,
             range: Some(fit.range),
+            bound: None,
             most: occupancy.most,
             utilization: 0.0,
             measured: None,
+            waits: false,
+            or_waits: None,
             alone: there,
         }
     }
@@ -480,6 +501,29 @@ fn described(host: &Host) -> String {
         None => format!("; {least} or more fit: at this load too few wait to tell them apart"),
     };
     let copies = if host.copies > 1 { format!("{} copies of ", host.copies) } else { String::new() };
+    let others = if host.waits {
+        let work = host.utilization * f64::from(host.servers) / host.alone.max(f64::MIN_POSITIVE);
+        format!(
+            "{}; invocations work in {} of their time, without queueing, and wait in the rest for something that was not traced",
+            if host.range.is_none() { " (as given)" } else { "" },
+            percent(work)
+        )
+    } else {
+        others
+    };
+    let others = match host.bound {
+        Some(cores) => format!(
+            "{others}; {cores} cores are told, and others there slow work as if no more than {servers} were used: threads, a lock or an event loop may be why"
+        ),
+        None => others,
+    };
+    let others = match host.or_waits {
+        Some((servers, busy)) => format!(
+            "{others}; or {servers}, busy {}, where invocations wait for something that was not traced",
+            percent(busy / f64::from(servers))
+        ),
+        None => others,
+    };
     let order = match host.discipline {
         Discipline::Sharing => String::new(),
         other => format!("; {}", other.name()),
@@ -610,58 +654,6 @@ impl Load {
     }
 }
 
-/// Orders of service in which so many servers may have worked, without those of levels. What was not traced nobody saw come and go: then only
-/// shares are known.
-fn disciplines(occupancy: &Occupancy, probability: f64, given: Option<Discipline>, servers: u32) -> Vec<Discipline> {
-    if !occupancy.is_whole(probability) || servers as usize >= occupancy.most {
-        return vec![Discipline::Sharing];
-    }
-    given.map_or_else(|| Discipline::TELLING.to_vec(), |given| vec![given])
-}
-
-/// Orders of service with levels in which so many servers may have worked.
-fn levels(occupancy: &Occupancy, probability: f64, given: Option<Discipline>, servers: u32) -> Vec<Discipline> {
-    if !occupancy.is_whole(probability) || servers as usize >= occupancy.most || given.is_some() {
-        return Vec::new();
-    }
-    Discipline::levels(occupancy.mean_stay()).collect()
-}
-
-/// A number of servers, and what follows from it.
-struct Fit {
-    servers: u32,
-    /// Whether nothing queues, however many there are.
-    is_delay: bool,
-    discipline: Discipline,
-    range: (u32, Option<u32>),
-    imputed: Imputed,
-    /// Numbers of servers that fit, and the part of the time that is work with each.
-    fitting: Vec<(u32, f64)>,
-    /// Minus the logarithm of how likely it is.
-    unlikelihood: f64,
-}
-
-/// What is known of servers beside what stays tell.
-#[derive(Clone, Copy)]
-struct Known {
-    servers: Option<Multiplicity>,
-    discipline: Option<Discipline>,
-    busy: Option<Busy>,
-    /// Whether the host recorded spans of its own, and no pool of threads says how many of them can be there together.
-    is_recorded: bool,
-    /// The part of stays that may end before they had their turn.
-    early: f64,
-    /// How requests come to copies, where arrivals are open.
-    arrivals: Option<Dispatching>,
-}
-
-impl Known {
-    /// Whether nothing but stays tells what the host is.
-    fn is_nothing(&self) -> bool {
-        self.servers.is_none() && self.discipline.is_none() && self.busy.is_none()
-    }
-}
-
 /// The customers of each scenario; `None` of those whose operations begin whatever is under way.
 fn loads(parts: &Parts<'_>, observed: &Observed, found: &population::Found) -> Vec<Option<population::Customers>> {
     let rate = |total: &ScenarioTotal| total.operations as f64 / observed.seconds;
@@ -699,165 +691,4 @@ fn early(parts: &Parts<'_>, entries: &[EntryIndex], lost: f64) -> f64 {
     let invocations: u64 = totals().map(|entry| entry.invocations).sum();
     let calls: u64 = totals().flat_map(EntryTotal::requested).map(|(_, count)| count).sum();
     EARLY + lost * (1.0 + calls as f64 / invocations.max(1) as f64)
-}
-
-/// The number of servers and the order of service that fit best, or what follows from given ones. Where they would have been busier than was measured, stays waited for something else.
-fn fitted(occupancy: &Occupancy, probability: f64, seen: f64, known: Known) -> Fit {
-    let fit = fitted_where(occupancy, probability, seen, known, false);
-    let servers = f64::from(fit.servers) * occupancy.stations as f64;
-    let is_busier = |busy: Busy| is_beyond(seen / probability * fit.imputed.all, busy.cores(servers));
-    if occupancy.is_whole(probability) && known.busy.is_some_and(is_busier) {
-        let waiting = fitted_where(occupancy, probability, seen, known, true);
-        // Where waits explain no more, something else is wrong with what was measured.
-        if waiting.unlikelihood < fit.unlikelihood {
-            return waiting;
-        }
-    }
-    fit
-}
-
-fn fitted_where(occupancy: &Occupancy, probability: f64, seen: f64, known: Known, may_wait: bool) -> Fit {
-    let arrivals = known.arrivals.filter(|_| known.busy.is_none() && occupancy.is_whole(probability));
-    let asked = Asked { occupancy, probability, seen, busy: known.busy, early: known.early, arrivals, may_wait };
-    let telling = |servers: u32| -> Vec<Evidence> {
-        let orders = match asked.working(servers) {
-            Some(_) => vec![known.discipline.unwrap_or(Discipline::Sharing)],
-            None => disciplines(occupancy, probability, known.discipline, servers),
-        };
-        orders.into_iter().map(|order| Evidence::of(asked, servers, order)).collect()
-    };
-    let best_of = |servers: u32, evidence: Vec<Evidence>| {
-        let levels = match asked.working(servers) {
-            Some(_) => Vec::new(),
-            None => levels(occupancy, probability, known.discipline, servers),
-        };
-        best_order(asked, evidence, levels)
-    };
-    if let Some(Multiplicity::Finite(servers)) = known.servers {
-        let servers = (servers / occupancy.stations as u32).max(1);
-        let best = best_of(servers, telling(servers));
-        let range = (servers, Some(servers));
-        let (discipline, unlikelihood, imputed) = (best.discipline, best.unlikelihood(), best.imputed);
-        return Fit { servers, is_delay: false, discipline, range, imputed, fitting: Vec::new(), unlikelihood };
-    }
-    let seen_each = seen / occupancy.stations as f64;
-    let most = if probability < 1.0 { (seen_each / probability * 4.0).ceil() as usize + 4 } else { occupancy.most };
-    let tried = candidates(most.max(occupancy.most));
-    let mut candidates: Vec<Candidate> = Vec::with_capacity(tried.len());
-    let mut fit: Vec<(u32, f64)> = Vec::new();
-    for &servers in &tried {
-        let mut evidence = telling(servers);
-        for own in &mut evidence {
-            while own.fits() && own.look(asked) {}
-            fit.extend(own.fits().then_some((servers, own.imputed.all)));
-            own.forget();
-        }
-        let due = if probability >= 1.0 { waits::due_to_wait(occupancy, servers, seen) } else { 0.0 };
-        candidates.push(Candidate { servers, evidence, due });
-    }
-    let best = likeliest(asked, &mut candidates);
-    let score = candidates[best].score();
-    let Candidate { servers, evidence, .. } = candidates.swap_remove(best);
-    let least = fit.first().map(|(servers, _)| *servers);
-    // What was sampled shows too little of who was there together.
-    if probability >= 1.0
-        && known.is_nothing()
-        && let Some(unlikely) = waits::unlikelihood_of_delay(occupancy.most, known.is_recorded)
-    {
-        let servers = occupancy.most.min(MOST_SERVERS) as u32;
-        let mut whole = Evidence::of(asked, servers, Discipline::Sharing);
-        let is_likelier = |whole: &Evidence| whole.fits_within(waits::FITS) && whole.unlikelihood() + unlikely < score;
-        while is_likelier(&whole) && whole.look(asked) {}
-        let unlikelihood = whole.unlikelihood() + unlikely;
-        if is_likelier(&whole) {
-            let range = (least.map_or(servers, |least| servers.min(least)), None);
-            let (discipline, imputed) = (Discipline::Sharing, whole.imputed);
-            return Fit { servers, is_delay: true, discipline, range, imputed, fitting: Vec::new(), unlikelihood };
-        }
-    }
-    let best = best_of(servers, evidence);
-    let least = least.map_or(servers, |least| servers.min(least));
-    let last = tried.last().copied().unwrap_or(1);
-    let most = fit.last().map_or(servers, |(most, _)| servers.max(*most));
-    let range = (least, (most < last).then_some(most));
-    let (discipline, imputed) = (best.discipline, best.imputed);
-    Fit { servers, is_delay: false, discipline, range, imputed, fitting: fit, unlikelihood: score }
-}
-
-/// A number of servers that is tried.
-struct Candidate {
-    servers: u32,
-    /// By order of service.
-    evidence: Vec<Evidence>,
-    /// How many arrivals were due to wait, where none did.
-    due: f64,
-}
-
-impl Candidate {
-    /// Minus the logarithm of how likely it is; of what was not looked at yet, no more than that.
-    fn score(&self) -> f64 {
-        let least = self.evidence.iter().map(Evidence::unlikelihood).fold(f64::INFINITY, f64::min);
-        least + unlikelihood(self.servers) + self.due
-    }
-}
-
-/// The place of the likeliest number of servers, of equally likely ones the first. Only those that may be it are looked at.
-fn likeliest(asked: Asked<'_>, candidates: &mut [Candidate]) -> usize {
-    loop {
-        let scores = candidates.iter().map(Candidate::score).enumerate();
-        let best = scores.min_by(|left, right| left.1.total_cmp(&right.1)).map_or(0, |(place, _)| place);
-        if !candidates[best].evidence.iter_mut().any(|own| own.look(asked)) {
-            return best;
-        }
-    }
-}
-
-/// The order of service that fits best: of some, or of these levels.
-fn best_order(asked: Asked<'_>, evidence: Vec<Evidence>, levels: Vec<Discipline>) -> Evidence {
-    let evidence: Vec<Evidence> = evidence.into_iter().map(|own| own.looked(asked)).collect();
-    // By all orders that share, stays leave in one order.
-    let shared = evidence.iter().find(|own| own.discipline == Discipline::Sharing).map(|own| own.in_order);
-    let least =
-        |left: &Evidence, right: &Evidence| left.unlikelihood_of_order().total_cmp(&right.unlikelihood_of_order());
-    let servers = evidence.first().map_or(1, |own| own.servers);
-    let mut best = evidence.into_iter().min_by(least).expect("one order is always tried");
-    for level in levels {
-        let mut own = Evidence::of(asked, servers, level);
-        while least(&own, &best).is_lt() {
-            match (&own.left, shared) {
-                (Left::Order, Some(shared)) => (own.in_order, own.left) = (shared, Left::Nothing),
-                (Left::Nothing, _) => {
-                    best = own;
-                    break;
-                }
-                _ => {
-                    own.look(asked);
-                }
-            }
-        }
-    }
-    best
-}
-
-/// How unlikely it is that a host has so many servers, as minus the logarithm of a weight: few are likelier than many, and powers of two
-/// likelier than other counts.
-fn unlikelihood(servers: u32) -> f64 {
-    2.0 * f64::from(servers).ln() + if servers.is_power_of_two() { 0.0 } else { SELDOM }
-}
-
-/// Numbers of servers that are tried: all up to 8, then eight to each doubling.
-fn candidates(most: usize) -> Vec<u32> {
-    let mut tried = Vec::new();
-    let (mut servers, mut step) = (1_usize, 1_usize);
-    while servers <= most.min(MOST_SERVERS) {
-        tried.push(servers as u32);
-        servers += step;
-        if servers >= 16 * step {
-            step *= 2;
-        }
-    }
-    if tried.is_empty() {
-        tried.push(1);
-    }
-    tried
 }

@@ -1,7 +1,7 @@
 //! What part of a server an invocation has, by how many others are seen there.
 //!
 //! Of traces that hold all operations those that are seen are those that are there: of k servers each of n has min(1, k/n). Where invocations wait for something that was not
-//! traced for a part of their time, as many others as work are there by chance (a binomial distribution), and an invocation is slowed in the rest of its time alone. Where operations
+//! traced for a part of their time, how many of them work follows from how many are there (a station with k servers and a delay, in product form). Where operations
 //! were sampled, others were there that nobody saw. How many, given those that were seen, follows from the distribution of a station with
 //! k servers under Poisson arrivals (M/M/k), of which each is seen with the probability of the sampling.
 
@@ -40,19 +40,12 @@ impl Share {
         Self::Partial { parts }
     }
 
-    /// With so many servers, all seen, up to `most` together, where invocations want a server for that part of their time, and wait for something else in the rest of it.
-    pub fn waiting(servers: u32, working: f64, most: usize) -> Self {
+    /// With so many servers, all seen, up to `most` together, where so many servers are busy and so many invocations wait for something else on average.
+    pub fn waiting(servers: u32, busy: f64, away: f64, most: usize) -> Self {
         let servers = f64::from(servers);
-        let slowed = |others: usize| {
-            // The binomial distribution, one probability from the one before.
-            let (mut parts, mut chance) = (0.0, (1.0 - working).powi(others as i32));
-            for work in 0..=others {
-                parts += chance * (servers / (work + 1) as f64).min(1.0);
-                chance *= (others - work) as f64 / (work + 1) as f64 * working / (1.0 - working);
-            }
-            1.0 - working * (1.0 - parts)
-        };
-        Self::Partial { parts: (0..most.clamp(1, MOST)).map(slowed).collect() }
+        Self::Partial {
+            parts: (0..most.clamp(1, MOST)).map(|others| slowed(servers, busy, away, others + 1)).collect(),
+        }
     }
 
     /// With so many others seen.
@@ -63,6 +56,27 @@ impl Share {
         }
     }
 }
+
+/// The mean part of its time in which one of so many that are there gets on: it waits for something else, or has its part of a server.
+///
+/// The product form of a station with servers and a delay (Baskett, Chandy, Muntz and Palacios, 1975), given how many are in both.
+fn slowed(servers: f64, busy: f64, away: f64, there: usize) -> f64 {
+    let all = there as f64;
+    let (mut weight, mut weights, mut parts) = (1.0_f64, 0.0_f64, 0.0_f64);
+    for work in 0..=there {
+        let work = work as f64;
+        weights += weight;
+        parts += weight * (work.min(servers) + all - work) / all;
+        weight *= busy / (work + 1.0).min(servers) * (all - work) / away.max(f64::MIN_POSITIVE);
+        if weights > SCALE || weight > SCALE {
+            (weight, weights, parts) = (weight / SCALE, weights / SCALE, parts / SCALE);
+        }
+    }
+    (parts / weights).min(1.0)
+}
+
+/// Sums of weights are scaled where they are greater.
+const SCALE: f64 = 1e100;
 
 /// How many are there on average in M/M/k with so many busy servers.
 fn there(servers: f64, busy: f64) -> f64 {
@@ -119,13 +133,16 @@ mod tests {
 
     #[test]
     fn who_waits_for_something_else_slows_nobody() {
-        let share = Share::waiting(1, 0.5, 10);
-        // One other works half of the time, and halves the server then, which is wanted half of the time.
-        assert!((share.of(1) - (1.0 - 0.5 * 0.25)).abs() < 1e-12);
-        let all = Share::waiting(2, 1.0 - 1e-9, 10);
-        assert!(
-            [0, 1, 2, 3].iter().all(|others| (all.of(*others) - Share::new(2, 1.0, 1.0, 9).of(*others)).abs() < 1e-6)
-        );
+        // Of two, none, one or both work with weights 1/2 · 2², 1 · 2, 1: the second waits for the first in the last case alone.
+        let share = Share::waiting(1, 1.0, 2.0, 10);
+        assert!((share.of(1) - (2.0 + 2.0 + 0.5) / 5.0).abs() < 1e-12);
+        assert!((0..10).all(|others| share.of(others) >= share.of(others + 1)));
+        // Nobody is elsewhere, or all are.
+        let (all, none) = (Share::waiting(2, 1.0, 1e-9, 300), Share::waiting(2, 1e-9, 1.0, 300));
+        for others in [0, 1, 2, 3, 200] {
+            assert!((all.of(others) - Share::new(2, 1.0, 1.0, 9).of(others)).abs() < 1e-5, "{others}");
+            assert!((none.of(others) - 1.0).abs() < 1e-5, "{others}");
+        }
     }
 
     #[test]

@@ -7,8 +7,8 @@
 
 use crate::lqn::submodel::{EntryIndex, Interaction, RequestKind};
 use crate::model::parts::Parts;
+use crate::model::servers::fit::unlikelihood;
 use crate::model::servers::occupancy::Occupancy;
-use crate::model::servers::unlikelihood;
 use crate::solve::erlang_c;
 
 /// A delay fits that is off by no more than so many standard errors: it competes with others, that may fit less.

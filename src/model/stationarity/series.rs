@@ -15,6 +15,12 @@ const STRETCHES: usize = 16;
 /// At least so many of them lie on each side.
 const SIDE: usize = 3;
 
+/// A trend is one of so many stretches of equal length.
+const TREND: usize = 8;
+
+/// Of the 28 pairs of these no more lie the other way: 222 of their 40,320 orders have so few.
+const OUT_OF_ORDER: usize = 3;
+
 /// Stretches of which the variance is taken are of no more than one of so many cells.
 const WINDOWS: usize = 8;
 
@@ -50,7 +56,7 @@ pub fn of_counts(cells: &[(f64, f64)]) -> Option<Change> {
 
 /// The change of the mean of values that depend on those before, of which cells have the number and the sum.
 pub fn of_means(cells: &[(f64, f64)]) -> Option<Change> {
-    change(cells, FARTHER, &[2, 4, 8]).filter(|change| is_divided(cells, change.at))
+    change(cells, FARTHER, &[2, 4, 8]).filter(|change| is_divided(cells, change.at) || is_trend(cells))
 }
 
 /// The number of values and their mean; `None` where there are no values.
@@ -70,6 +76,16 @@ fn is_divided(cells: &[(f64, f64)], at: usize) -> bool {
     let least = |of: &[f64]| of.iter().copied().fold(f64::INFINITY, f64::min);
     let most = |of: &[f64]| of.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     before.len() >= SIDE && after.len() >= SIDE && (least(&before) > most(&after) || most(&before) < least(&after))
+}
+
+/// Whether the mean rises, or falls, throughout: of the pairs of stretches hardly any is in another order (Kendall 1938).
+fn is_trend(cells: &[(f64, f64)]) -> bool {
+    let length = cells.len().div_ceil(TREND).max(1);
+    let means: Vec<f64> = cells.chunks(length).filter_map(mean_of).map(|(_, mean)| mean).collect();
+    let pairs = || means.iter().enumerate().flat_map(|(at, one)| means[at + 1..].iter().map(move |next| (one, next)));
+    let (rises, falls) =
+        (pairs().filter(|(one, next)| one < next).count(), pairs().filter(|(one, next)| one > next).count());
+    means.len() + 1 >= TREND && rises.min(falls) <= OUT_OF_ORDER
 }
 
 /// The variance of a value as sums over many of them see it: from neighbouring cells on the mean, and from neighbouring stretches of several by the
@@ -122,7 +138,7 @@ fn change(cells: &[(f64, f64)], far: f64, lengths: &[usize]) -> Option<Change> {
 
 #[cfg(test)]
 mod tests {
-    use super::{FAR, FARTHER, change};
+    use super::{FAR, FARTHER, change, of_means};
 
     #[test]
     fn a_step_is_found_where_it_is() {
@@ -133,5 +149,14 @@ mod tests {
         assert!((found.before - 2.04).abs() < 0.02 && (found.after - 1.04).abs() < 0.02);
         let steady: Vec<(f64, f64)> = (0..40).map(|cell| (50.0, 50.0 + f64::from(cell * 7 % 5))).collect();
         assert_eq!(change(&steady, FAR, &[2]), None);
+    }
+
+    /// Each cell is a little slower than the one before, but for noise.
+    #[test]
+    fn a_slow_growth_is_a_change() {
+        let cells: Vec<(f64, f64)> =
+            (0..64).map(|cell| (50.0, 50.0 + f64::from(cell) * 0.8 + f64::from(cell * 37 % 23))).collect();
+        let found = of_means(&cells).expect("it doubles");
+        assert!((20..44).contains(&found.at) && found.after > 1.3 * found.before, "{found:?}");
     }
 }

@@ -8,12 +8,14 @@
 //! - single spans that lie or last an impossible time beside the others of their trace are moved or cut (`misread`);
 //! - spans whose parent is missing are given it back where only one place fits (`restore`); where several
 //!   name the same missing parent, it is put in their place; what remains are roots;
+//! - a message and one that answers it are one call, where its sender waits for the answer (`answers`);
 //! - each root is an operation.
 
 use std::cmp::Ordering;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::spans::answers;
 use crate::spans::ids::{SpanId, TraceId};
 use crate::spans::misread::{self, UsualTimes};
 use crate::spans::model::{Span, SpanKind, Spans};
@@ -142,6 +144,7 @@ pub(super) struct Findings {
     times: ReadReport,
     lost: ReadReport,
     rootless: ReadReport,
+    answers: ReadReport,
     circles: ReadReport,
 }
 
@@ -149,7 +152,7 @@ impl Findings {
     /// All of it, in the order of the steps.
     pub fn merge_into(self, report: &mut ReadReport) {
         // What says that the first service is missing comes before what that does to single spans.
-        for step in [self.duplicates, self.rootless, self.links, self.times, self.lost, self.circles] {
+        for step in [self.duplicates, self.rootless, self.links, self.times, self.lost, self.answers, self.circles] {
             report.merge(step);
         }
     }
@@ -231,6 +234,7 @@ pub(super) fn plant(names: &mut Names, mut linked: Linked, lack_a_service: bool,
     if lack_a_service {
         linked.work(names, &mut findings.rootless, restore::join_rootless);
     }
+    linked.work(names, &mut findings.answers, answers::join);
     let Linked { spans, parent, sorted, moved } = linked;
     build_forest(Work { names, report: &mut findings.circles, spans, parent, sorted }, moved)
 }

@@ -18,6 +18,7 @@
 //! identifier, with `.2` and so on for further roots in one trace; the origins of its events are span identifiers.
 
 mod alike;
+mod answers;
 mod assemble;
 pub mod attributes;
 mod builder;

@@ -24,6 +24,8 @@ use dyelog_diagnostic::names::{Name, Names};
 
 /// From fewer calls or messages that were answered nothing follows of the others.
 const ENOUGH: u64 = 10;
+/// A failed call that takes more than so many times as long as those alike was given up (ours).
+const MUCH_LONGER: i64 = 4;
 /// Of the operations that answer calls of one kind, so many are kept apart; they are those that answer most.
 const MOST_ANSWERS: usize = 32;
 
@@ -174,10 +176,23 @@ impl Unanswered {
     fn known_of(&self, plan: &SpanPlan, tree: &TreeView, item: &Item) -> Option<&Known> {
         let [closely, loosely] = calls_of(plan, tree, item);
         // An operation that was lost itself has no name, and is any.
-        let known = self.known.get(&closely).or_else(|| self.known.get(&loosely))?;
         let peer = plan.visits[item.callee as usize].service;
-        let records =
-            known.most.first().is_some_and(|((service, _), _)| *service == peer) && known.answered() >= ENOUGH;
+        let records = |known: &Known| {
+            known.most.first().is_some_and(|((service, _), _)| *service == peer) && known.answered() >= ENOUGH
+        };
+        // Failed calls may tell more of their peer than others.
+        let without_peer = || {
+            let (service, operation, _, name) = closely;
+            self.known.get(&(service, operation, Name::NONE, name)).filter(|known| records(known))
+        };
+        let known = self
+            .known
+            .get(&closely)
+            .filter(|known| known.answered() > 0)
+            .or_else(without_peer)
+            .or_else(|| self.known.get(&closely))
+            .or_else(|| self.known.get(&loosely))?;
+        let records = records(known);
         let tells =
             records || known.answered() > 2 * known.unanswered || is_message(item) && self.lack_consumers(known);
         tells.then_some(known)
@@ -218,16 +233,30 @@ impl Unanswered {
             let Some((_, answering, own)) = best else { continue };
             let is_whole = is_message(item) && self.lack_whole_work(known);
             *made.entry((visit, answering)).or_default() += 1;
-            let (callee, what) = (item.callee as usize, item.what);
+            let (callee, what, span) = (item.callee as usize, item.what, item.span as usize);
+            let (item_time, is_message) = (item.end.checked_sub(item.start), is_message(item));
             if !is_whole || !self.donors.get_mut(&answering).is_some_and(|donors| donors.give(plan, at, peers)) {
                 // What is left of its calls tells how much of that time it waited for them.
                 fill(plan, callee, own, what);
+                let waited = item_time.filter(|_| tree.spans[span].failed && !is_message);
+                if let Some(waited) = waited {
+                    give_up(plan, callee, own, waited);
+                }
                 plan.visits[callee].evidence = VisitEvidence::Inferred;
             }
             (plan.visits[callee].service, plan.visits[callee].operation) = answering;
             named.push((at, answering));
         }
         named
+    }
+}
+
+/// Where a client waited much longer than calls like it take, and gave up, its server worked on it for no longer than on those: a request that was lost on the way, or a connection that hung.
+fn give_up(plan: &mut SpanPlan, visit: usize, like: Answered, waited: i64) {
+    let mean = |sum: i128, count: u64| i64::try_from(sum / i128::from(count.max(1))).unwrap_or(0);
+    let (work, way) = (mean(like.work, like.calls), mean(like.network, like.timed));
+    if waited > work.saturating_add(way).saturating_mul(MUCH_LONGER) {
+        plan.visits[visit].on_the_way = waited.saturating_sub(work);
     }
 }
 

@@ -1,0 +1,350 @@
+//! How many servers fit the stays of a host best, in which order they serve, and what stays wait for beside them.
+
+use crate::lqn::{Dispatching, Multiplicity};
+use crate::model::servers::discipline::Discipline;
+use crate::model::servers::evidence::{Asked, Evidence, FITS, Left, is_beyond};
+use crate::model::servers::occupancy::{Imputed, Occupancy};
+use crate::model::servers::sampled::offered;
+use crate::model::servers::waits;
+use crate::model::utilisation::Busy;
+
+/// Counts that machines seldom have are taken where they fit so much better: the logarithm of 1/0.3.
+const SELDOM: f64 = 1.204;
+
+/// The most servers that are tried.
+pub(super) const MOST_SERVERS: usize = 4096;
+
+/// Orders of service in which so many servers may have worked, without those of levels. What was not traced nobody saw come and go: then only
+/// shares are known.
+pub(super) fn disciplines(
+    occupancy: &Occupancy,
+    probability: f64,
+    given: Option<Discipline>,
+    servers: u32,
+) -> Vec<Discipline> {
+    if !occupancy.is_whole(probability) || servers as usize >= occupancy.most {
+        return vec![Discipline::Sharing];
+    }
+    given.map_or_else(|| Discipline::TELLING.to_vec(), |given| vec![given])
+}
+
+/// Orders of service with levels in which so many servers may have worked.
+pub(super) fn levels(
+    occupancy: &Occupancy,
+    probability: f64,
+    given: Option<Discipline>,
+    servers: u32,
+) -> Vec<Discipline> {
+    if !occupancy.is_whole(probability) || servers as usize >= occupancy.most || given.is_some() {
+        return Vec::new();
+    }
+    Discipline::levels(occupancy.mean_stay()).collect()
+}
+
+/// Parts of their time in which stays may want one of a given number of servers, and wait for something that was not traced in the rest of it.
+const WORKING: [f64; 17] =
+    [0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85];
+
+/// Such waits are so much less likely than none, as minus the logarithm of a weight (ours).
+const WAITS: f64 = 4.0;
+
+/// So much likelier are fewer servers than there are cores, as the logarithm of a ratio, where they are taken (ours): four standard errors.
+const FEWER: f64 = 8.0;
+
+/// What is so much likelier is clearly so, as the logarithm of a ratio (ours).
+const CLEARLY: f64 = 2.0;
+
+/// A number of servers, and what follows from it.
+pub(super) struct Fit {
+    pub servers: u32,
+    /// Whether nothing queues, however many there are.
+    pub is_delay: bool,
+    pub discipline: Discipline,
+    pub range: (u32, Option<u32>),
+    pub imputed: Imputed,
+    /// Numbers of servers that fit, and the part of the time that is work with each.
+    pub fitting: Vec<(u32, f64)>,
+    /// How busy they are where stays wait for something that was not traced, and nothing but stays tells how long.
+    pub busy: Option<Busy>,
+    /// So many servers of which so many are busy would fit as well, if stays wait for something that was not traced.
+    pub or_waits: Option<(u32, f64)>,
+    /// Minus the logarithm of how likely it is.
+    pub unlikelihood: f64,
+}
+
+/// What is known of servers beside what stays tell.
+#[derive(Clone, Copy)]
+pub(super) struct Known {
+    pub servers: Option<Multiplicity>,
+    pub discipline: Option<Discipline>,
+    pub busy: Option<Busy>,
+    /// Whether the host recorded spans of its own, and no pool of threads says how many of them can be there together.
+    pub is_recorded: bool,
+    /// The part of stays that may end before they had their turn.
+    pub early: f64,
+    /// How requests come to copies, where arrivals are open.
+    pub arrivals: Option<Dispatching>,
+}
+
+impl Known {
+    /// Whether nothing but stays tells what the host is.
+    fn is_nothing(&self) -> bool {
+        self.servers.is_none() && self.discipline.is_none() && self.busy.is_none()
+    }
+}
+
+/// The number of servers and the order of service that fit best, or what follows from given ones. Where they would have been busier than was measured, stays waited for something else.
+pub(super) fn fitted(occupancy: &Occupancy, probability: f64, seen: f64, known: Known) -> Fit {
+    let fit = fitted_where(occupancy, probability, seen, known, false);
+    let servers = f64::from(fit.servers) * occupancy.stations as f64;
+    let is_busier = |busy: Busy| is_beyond(seen / probability * fit.imputed.all, busy.cores(servers));
+    if occupancy.is_whole(probability) && known.busy.is_some_and(is_busier) {
+        let waiting = fitted_where(occupancy, probability, seen, known, true);
+        // Where waits explain no more, something else is wrong with what was measured.
+        if waiting.unlikelihood < fit.unlikelihood {
+            return waiting;
+        }
+    }
+    beside_waits(occupancy, probability, seen, known, fit)
+}
+
+/// Fewer servers than there are cores, where they explain stays much better: one thread, a lock, or a quota uses no more.
+pub(super) fn fewer_than(all: &Fit, occupancy: &Occupancy, probability: f64, seen: f64, known: Known) -> Option<Fit> {
+    if all.unlikelihood <= FEWER || !occupancy.is_whole(probability) {
+        return None;
+    }
+    let free = fitted(occupancy, probability, seen, Known { servers: None, ..known });
+    let is_fewer = !free.is_delay && free.servers < all.servers;
+    (is_fewer && free.unlikelihood + FEWER < all.unlikelihood).then_some(free)
+}
+
+/// The same or, where they explain stays clearly better, as many servers as are given, or fewer than were found, and waits for something that was not traced.
+fn beside_waits(occupancy: &Occupancy, probability: f64, seen: f64, known: Known, mut fit: Fit) -> Fit {
+    if known.busy.is_some() || !occupancy.is_whole(probability) {
+        return fit;
+    }
+    let is_given = known.servers.is_some();
+    let prior = |servers: u32| WAITS + if is_given { 0.0 } else { unlikelihood(servers) };
+    let counts = if is_given { vec![fit.servers] } else { candidates(fit.servers as usize) };
+    let mut best: Option<(f64, Fit)> = None;
+    for servers in counts.into_iter().filter(|servers| (*servers as usize) < occupancy.most) {
+        let least = best.as_ref().map_or(fit.unlikelihood + CLEARLY, |(least, _)| *least);
+        if prior(servers) >= least {
+            continue;
+        }
+        let all = servers.saturating_mul(occupancy.stations as u32);
+        let known = Known { servers: Some(Multiplicity::Finite(all)), ..known };
+        let own = waiting_at(occupancy, probability, seen, (servers, known));
+        if let Some(own) = own
+            && prior(servers) + own.unlikelihood < least
+        {
+            best = Some((prior(servers) + own.unlikelihood, own));
+        }
+    }
+    match best {
+        Some((score, own)) if is_given && score < fit.unlikelihood || score + CLEARLY < fit.unlikelihood => own,
+        Some((_, own)) if !is_given => {
+            fit.or_waits = own.busy.map(|busy| (own.servers, busy.cores(0.0)));
+            fit
+        }
+        _ => fit,
+    }
+}
+
+/// What follows from a number of servers where stays wait for something that was not traced in some part of their time: the part that explains best how long they were.
+fn waiting_at(occupancy: &Occupancy, probability: f64, seen: f64, (servers, known): (u32, Known)) -> Option<Fit> {
+    let (stations, there) = (occupancy.stations as f64, seen / probability);
+    let of = |working: f64| {
+        let busy = stations * offered(f64::from(servers), working * seen / stations);
+        let known = Known { busy: Some(Busy::Cores(busy)), ..known };
+        (busy, fitted_where(occupancy, probability, seen, known, true))
+    };
+    let tried: Vec<(f64, Fit)> = WORKING.iter().map(|working| of(*working)).collect();
+    let likely = |place: usize| tried[place].1.unlikelihood;
+    let best = (0..tried.len()).min_by(|one, other| likely(*one).total_cmp(&likely(*other)))?;
+    let fits = |(_, own): &&(f64, Fit)| own.unlikelihood <= tried[best].1.unlikelihood + 0.5 * FITS.powi(2);
+    let fitting = tried.iter().filter(fits).map(|(busy, own)| (own.servers, busy / there)).collect();
+    // The least of a parabola through the best and those beside it.
+    let (before, after) = (likely(best.saturating_sub(1)), likely((best + 1).min(tried.len() - 1)));
+    let (slope, bend) = ((after - before) / 2.0, before + after - 2.0 * likely(best));
+    let step = WORKING[1] - WORKING[0];
+    let beside = if bend > 0.0 { (-slope / bend).clamp(-0.5, 0.5) * step } else { 0.0 };
+    let (busy, own) = of(WORKING[best] + beside);
+    Some(Fit { busy: Some(Busy::Cores(busy)), fitting, ..own })
+}
+
+fn fitted_where(occupancy: &Occupancy, probability: f64, seen: f64, known: Known, may_wait: bool) -> Fit {
+    let arrivals = known.arrivals.filter(|_| known.busy.is_none() && occupancy.is_whole(probability));
+    let asked = Asked { occupancy, probability, seen, busy: known.busy, early: known.early, arrivals, may_wait };
+    let telling = |servers: u32| -> Vec<Evidence> {
+        let orders = match asked.waiting(servers) {
+            Some(_) => vec![known.discipline.unwrap_or(Discipline::Sharing)],
+            None => disciplines(occupancy, probability, known.discipline, servers),
+        };
+        orders.into_iter().map(|order| Evidence::of(asked, servers, order)).collect()
+    };
+    let best_of = |servers: u32, evidence: Vec<Evidence>| {
+        let levels = match asked.waiting(servers) {
+            Some(_) => Vec::new(),
+            None => levels(occupancy, probability, known.discipline, servers),
+        };
+        best_order(asked, evidence, levels)
+    };
+    if let Some(Multiplicity::Finite(servers)) = known.servers {
+        let servers = (servers / occupancy.stations as u32).max(1);
+        let best = best_of(servers, telling(servers));
+        let range = (servers, Some(servers));
+        let (discipline, unlikelihood, imputed) = (best.discipline, best.unlikelihood(), best.imputed);
+        return Fit {
+            servers,
+            is_delay: false,
+            discipline,
+            range,
+            imputed,
+            fitting: Vec::new(),
+            busy: None,
+            or_waits: None,
+            unlikelihood,
+        };
+    }
+    let seen_each = seen / occupancy.stations as f64;
+    let most = if probability < 1.0 { (seen_each / probability * 4.0).ceil() as usize + 4 } else { occupancy.most };
+    let tried = candidates(most.max(occupancy.most));
+    let mut candidates: Vec<Candidate> = Vec::with_capacity(tried.len());
+    let mut fit: Vec<(u32, f64)> = Vec::new();
+    for &servers in &tried {
+        let mut evidence = telling(servers);
+        for own in &mut evidence {
+            while own.fits() && own.look(asked) {}
+            fit.extend(own.fits().then_some((servers, own.imputed.all)));
+            own.forget();
+        }
+        let due = if probability >= 1.0 { waits::due_to_wait(occupancy, servers, seen) } else { 0.0 };
+        candidates.push(Candidate { servers, evidence, due });
+    }
+    let best = likeliest(asked, &mut candidates);
+    let score = candidates[best].score();
+    let Candidate { servers, evidence, .. } = candidates.swap_remove(best);
+    let least = fit.first().map(|(servers, _)| *servers);
+    // What was sampled shows too little of who was there together.
+    if probability >= 1.0
+        && known.is_nothing()
+        && let Some(unlikely) = waits::unlikelihood_of_delay(occupancy.most, known.is_recorded)
+    {
+        let servers = occupancy.most.min(MOST_SERVERS) as u32;
+        let mut whole = Evidence::of(asked, servers, Discipline::Sharing);
+        let is_likelier = |whole: &Evidence| whole.fits_within(waits::FITS) && whole.unlikelihood() + unlikely < score;
+        while is_likelier(&whole) && whole.look(asked) {}
+        let unlikelihood = whole.unlikelihood() + unlikely;
+        if is_likelier(&whole) {
+            let range = (least.map_or(servers, |least| servers.min(least)), None);
+            let (discipline, imputed) = (Discipline::Sharing, whole.imputed);
+            return Fit {
+                servers,
+                is_delay: true,
+                discipline,
+                range,
+                imputed,
+                fitting: Vec::new(),
+                busy: None,
+                or_waits: None,
+                unlikelihood,
+            };
+        }
+    }
+    let best = best_of(servers, evidence);
+    let least = least.map_or(servers, |least| servers.min(least));
+    let last = tried.last().copied().unwrap_or(1);
+    let most = fit.last().map_or(servers, |(most, _)| servers.max(*most));
+    let range = (least, (most < last).then_some(most));
+    let (discipline, imputed) = (best.discipline, best.imputed);
+    Fit {
+        servers,
+        is_delay: false,
+        discipline,
+        range,
+        imputed,
+        fitting: fit,
+        busy: None,
+        or_waits: None,
+        unlikelihood: score,
+    }
+}
+
+/// A number of servers that is tried.
+struct Candidate {
+    servers: u32,
+    /// By order of service.
+    evidence: Vec<Evidence>,
+    /// How many arrivals were due to wait, where none did.
+    due: f64,
+}
+
+impl Candidate {
+    /// Minus the logarithm of how likely it is; of what was not looked at yet, no more than that.
+    fn score(&self) -> f64 {
+        let least = self.evidence.iter().map(Evidence::unlikelihood).fold(f64::INFINITY, f64::min);
+        least + unlikelihood(self.servers) + self.due
+    }
+}
+
+/// The place of the likeliest number of servers, of equally likely ones the first. Only those that may be it are looked at.
+fn likeliest(asked: Asked<'_>, candidates: &mut [Candidate]) -> usize {
+    loop {
+        let scores = candidates.iter().map(Candidate::score).enumerate();
+        let best = scores.min_by(|left, right| left.1.total_cmp(&right.1)).map_or(0, |(place, _)| place);
+        if !candidates[best].evidence.iter_mut().any(|own| own.look(asked)) {
+            return best;
+        }
+    }
+}
+
+/// The order of service that fits best: of some, or of these levels.
+fn best_order(asked: Asked<'_>, evidence: Vec<Evidence>, levels: Vec<Discipline>) -> Evidence {
+    let evidence: Vec<Evidence> = evidence.into_iter().map(|own| own.looked(asked)).collect();
+    // By all orders that share, stays leave in one order.
+    let shared = evidence.iter().find(|own| own.discipline == Discipline::Sharing).map(|own| own.in_order);
+    let least =
+        |left: &Evidence, right: &Evidence| left.unlikelihood_of_order().total_cmp(&right.unlikelihood_of_order());
+    let servers = evidence.first().map_or(1, |own| own.servers);
+    let mut best = evidence.into_iter().min_by(least).expect("one order is always tried");
+    for level in levels {
+        let mut own = Evidence::of(asked, servers, level);
+        while least(&own, &best).is_lt() {
+            match (&own.left, shared) {
+                (Left::Order, Some(shared)) => (own.in_order, own.left) = (shared, Left::Nothing),
+                (Left::Nothing, _) => {
+                    best = own;
+                    break;
+                }
+                _ => {
+                    own.look(asked);
+                }
+            }
+        }
+    }
+    best
+}
+
+/// How unlikely it is that a host has so many servers, as minus the logarithm of a weight: few are likelier than many, and powers of two
+/// likelier than other counts.
+pub(super) fn unlikelihood(servers: u32) -> f64 {
+    2.0 * f64::from(servers).ln() + if servers.is_power_of_two() { 0.0 } else { SELDOM }
+}
+
+/// Numbers of servers that are tried: all up to 8, then eight to each doubling.
+pub(super) fn candidates(most: usize) -> Vec<u32> {
+    let mut tried = Vec::new();
+    let (mut servers, mut step) = (1_usize, 1_usize);
+    while servers <= most.min(MOST_SERVERS) {
+        tried.push(servers as u32);
+        servers += step;
+        if servers >= 16 * step {
+            step *= 2;
+        }
+    }
+    if tried.is_empty() {
+        tried.push(1);
+    }
+    tried
+}
