@@ -25,7 +25,7 @@ use crate::model::parts::{Customer, Parts, scenario_of};
 use crate::model::servers::{OwnTime, Traced};
 use crate::model::{
     EntryOrigin, Load, LoadReason, OpenServers, Origins, ScenarioOrigin, TaskOrigin, WorkDoubt, chance, clocks, clones,
-    codes, contexts, joins, replicas,
+    codes, joins, replicas,
 };
 
 /// The load of each scenario, and why it is that.
@@ -372,7 +372,7 @@ impl<'a> Assembly<'a> {
                 observed_rate: recording.rate(&customer.scenario_total),
                 rate_error: chance::rate_error(&customer.scenario_total, &recording),
                 is_least_rate: is_least_rate(&customer.scenario_total),
-                context: contexts::of(self.parts, customer, self.clones),
+                context: None,
                 customer: None,
                 first: Vec::new(),
                 members: customer.members.clone(),

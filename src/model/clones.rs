@@ -140,12 +140,13 @@ impl Clones {
         if missing.abs() <= OFF * response {
             return false;
         }
-        let calls: Vec<contexts::Call> = contexts::calls(parts, total, 1.0 / total.invocations.max(1) as f64).collect();
+        let calls: Vec<contexts::Call> = contexts::calls(parts, total).collect();
         let mut found = false;
         for call in calls {
             // What answers too late by the model takes less time for this caller than for those without a clone.
             let without = self.seen(parts, call.to, None).map_or(0.0, |(_, time)| time - call.in_all);
-            let error = call.error + without * call.times;
+            let times = call.times(1.0 / total.invocations.max(1) as f64);
+            let error = call.error(times) + without * times;
             let is_cause = error * missing < 0.0 && error.abs() >= PART * missing.abs();
             found |= is_cause && self.add(parts, traced, caller, call.to, (call.count, call.here));
         }

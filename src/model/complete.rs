@@ -8,6 +8,7 @@ use crate::model::assembly::{Assembled, Assembly, Loads};
 use crate::model::certainty::Certainty;
 use crate::model::clones::Clones;
 use crate::model::config::{Configuration, DemandValues};
+use crate::model::contexts::Contexts;
 use crate::model::demand::DemandSource;
 use crate::model::load::Recording;
 use crate::model::parts::{Customer, Parts};
@@ -88,6 +89,10 @@ pub fn complete_as_traced(
     let mut clones = Clones::default();
     let loads = choose_loads(&parts, configuration, (traced, &known), &demands, &mut clones, &mut findings);
     let mut built = Assembly::build(&parts, configuration, traced, &demands, &loads, &mut clones);
+    let contexts = Contexts::new(&parts, &clones);
+    for (scenario, customer) in built.origins.scenarios.iter_mut().zip(&parts.customers) {
+        scenario.context = contexts.of(customer);
+    }
     built.origins.uneven = uneven;
     built.origins.others = traced.others(configuration);
     let busiest = traced.hosts().map(|(_, host)| host.utilization).fold(stability::busiest(&built.model), f64::max);
@@ -362,7 +367,9 @@ fn choose_loads(
                 (found.load, LoadReason::Observed, Some(population::note(name, &found, rate, total)))
             }
             (Evidence { rate: Some(rate), .. }, None, overloaded) => {
-                let told = match overloaded {
+                let element = overloaded.as_ref().and_then(|own| Some((own.element.as_deref()?, own.utilization)));
+                let told = match element {
+                    // Of a circle of calls nothing is known; one finding says so for all scenarios.
                     None => load::observed_note(name, rate, total, &recording),
                     Some(overload) => load::overload_warning(name, rate, overload, total),
                 };

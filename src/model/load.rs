@@ -11,7 +11,6 @@ use crate::lqn::sketch::SKETCH_ERROR;
 use crate::lqn::starts::Stretch;
 use crate::lqn::submodel::{ScenarioTotal, Settled, Undated};
 use crate::model::sampling::{FurtherCut, further_cut};
-use crate::model::stability::Overload;
 use crate::model::{chance, clocks, codes};
 
 /// The fewest operations from which a rate is estimated.
@@ -552,13 +551,13 @@ pub fn assumed_note(scenario: &str, load: Load, total: &ScenarioTotal) -> Diagno
 }
 
 /// Says that the model cannot sustain the observed rate, and why.
-pub fn overload_warning(scenario: &str, rate: f64, overload: &Overload, total: &ScenarioTotal) -> Diagnostic {
-    let why = match &overload.element {
-        Some(element) => {
-            format!("{element} would be busy {} % of the time", short(overload.utilization * 100.0))
-        }
-        None => "utilisations are unknown: entries call each other in a circle".to_owned(),
-    };
+pub fn overload_warning(
+    scenario: &str,
+    rate: f64,
+    (element, utilization): (&str, f64),
+    total: &ScenarioTotal,
+) -> Diagnostic {
+    let why = format!("{element} would be busy {} % of the time", short(utilization * 100.0));
     let message = format!(
         "scenario `{scenario}` gets the observed open arrivals of {}/s, which the model cannot sustain",
         short(rate)

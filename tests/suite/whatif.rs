@@ -552,6 +552,36 @@ fn where_the_model_is_unlike_the_traces_questions_tell_it() {
     }
 }
 
+/// Services that call each other, now one first and now the other, make a circle: one finding says so for all scenarios, and solvers name it, however long its names are.
+#[test]
+fn calls_in_a_circle_are_told_once() {
+    let long = "n".repeat(400);
+    let text: String = (0..60).fold(String::new(), |text, number: u64| {
+        let name = format!("get {}", number % 12);
+        let mut services = [("one", "list"), ("two", &*long)];
+        if number.is_multiple_of(2) {
+            services.reverse();
+        }
+        let [first, second] = services;
+        let rows: [crate::lost::Row; 5] = [
+            ("front", 1, 0, 2, 0, 9000, &name),
+            ("front", 2, 1, 3, 1000, 8000, "call"),
+            (first.0, 3, 2, 2, 1500, 7500, first.1),
+            (first.0, 4, 3, 3, 2000, 7000, "call"),
+            (second.0, 5, 4, 2, 2500, 6500, second.1),
+        ];
+        text + &crate::lost::spans_at(number + 1, 100_000 * number, &rows, "")
+    });
+    let folder = Folder::new();
+    let file = folder.file("t.jsonl", &text);
+    let (code, _, told) = run(&["solve", &file]);
+    assert!(code != 0 && told.contains("warning[M016]") && !told.contains("cannot sustain"), "{told}");
+    let refused = told.lines().find(|line| line.contains("[S003]")).unwrap_or_else(|| panic!("{told}"));
+    assert!(refused.contains("list → ") && refused.len() < 600 && !refused.contains(&long), "{refused}");
+    assert!(told.contains("help: take one of these calls out"), "{told}");
+    assert_eq!(run(&["solve", &file, "--merge", "none"]).0, 0);
+}
+
 /// Two scenarios share an entry that takes 2 ms for one and 30 ms for the other: one of them has a clone of it. Where a setting gives one demand for both, a warning says
 /// so.
 #[test]

@@ -1,5 +1,7 @@
 //! A model made ready to solve: activity graphs reduced, forwarding followed, calls in a topological order.
 
+use std::borrow::Cow;
+
 use indexmap::IndexMap;
 use rustc_hash::FxBuildHasher;
 
@@ -359,8 +361,23 @@ pub(crate) fn without_meaning(model: &Model, entry: EntryId, error: InvocationEr
     Diagnostic::error(codes::GRAPH, Place::Nowhere, format!("activities of entry `{name}` {what}"))
 }
 
+/// The longest name that is written out, in letters.
+const LONGEST_NAME: usize = 80;
+
+/// A name without the middle of what is too long.
+fn shortened(name: &str) -> Cow<'_, str> {
+    let letters = name.chars().count();
+    if letters <= LONGEST_NAME {
+        return Cow::Borrowed(name);
+    }
+    let half = LONGEST_NAME / 2;
+    let (begin, end): (String, String) =
+        (name.chars().take(half).collect(), name.chars().skip(letters - half).collect());
+    Cow::Owned(format!("{begin}…{end}"))
+}
+
 fn call_cycle(model: &Model, circle: &[EntryId]) -> Diagnostic {
-    let names: Vec<&str> = circle.iter().map(|entry| &*model.entries[entry.index()].name).collect();
+    let names: Vec<Cow<'_, str>> = circle.iter().map(|entry| shortened(&model.entries[entry.index()].name)).collect();
     let shown = if names.len() > 8 {
         format!("{} → … → {}", names[..4].join(" → "), names[names.len() - 1])
     } else {
@@ -368,6 +385,7 @@ fn call_cycle(model: &Model, circle: &[EntryId]) -> Diagnostic {
     };
     Diagnostic::error(codes::CYCLE, Place::Nowhere, format!("calls form a cycle: {shown} → {}", names[0]))
         .with_note("an entry that is called on behalf of itself waits for itself")
+        .with_hint("take one of these calls out; of traces in a file, `--merge none` keeps the entries of different places in a scenario apart")
 }
 
 fn too_large() -> Diagnostic {
