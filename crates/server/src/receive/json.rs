@@ -15,6 +15,7 @@ use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::body::{FOR_SMALL, Share, TOGETHER, add};
+use super::names::Named;
 use super::{LARGEST, Refusal};
 use crate::buffer::Buffer;
 use crate::journal::Kind;
@@ -266,7 +267,7 @@ fn pieces<'de, M: Message + Deserialize<'de>, A: SeqAccess<'de>>(
     out: &mut Out<'_>,
     mut list: A,
 ) -> Result<(), A::Error> {
-    while let Some(piece) = list.next_element::<M>()? {
+    while let Some(Named(piece)) = list.next_element::<Named<M>>()? {
         out.message(LIST, &piece)?;
     }
     Ok(())

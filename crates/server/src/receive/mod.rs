@@ -8,6 +8,7 @@ pub(crate) mod body;
 mod grpc;
 mod http;
 mod json;
+mod names;
 
 use std::sync::Arc;
 use std::time::Instant;
