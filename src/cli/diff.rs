@@ -8,6 +8,7 @@ use dyelog::diagnostic::{Diagnostic, Place};
 use dyelog::lqn::{Language, xml};
 use dyelog::report;
 use dyelog::study::comparison::{self, Elements, Tolerance};
+use dyelog::study::significance::{self, Errors};
 
 use crate::cli::args::{Form, OutputArguments, ReadingArguments, ReduceArguments, SourceArguments, share};
 use crate::cli::exit::Exit;
@@ -52,8 +53,9 @@ pub struct Arguments {
 /// Compares two models or results.
 pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     input::check_stdin_once([&arguments.before, &arguments.after])?;
-    let (before, before_is) = elements(&arguments.before, arguments, terminal)?;
-    let (after, after_is) = elements(&arguments.after, arguments, terminal)?;
+    let before = sides(&arguments.before, arguments, terminal)?;
+    let after = sides(&arguments.after, arguments, terminal)?;
+    let (before_is, after_is) = (before.what, after.what);
     if before_is != after_is {
         let message = format!(
             "`{}` is {before_is}, but `{}` is {after_is}",
@@ -64,17 +66,35 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
         return Err(finding.with_hint("compare two models, or two results").into());
     }
     let tolerance = Tolerance { relative: arguments.tolerance, absolute: arguments.absolute };
-    let differences = comparison::compare(&before, &after, tolerance);
+    let differences = comparison::compare(&before.elements, &after.elements, tolerance);
+    let is_same = differences.is_empty();
+    let (clear, within) = significance::apart(differences, &before.errors, &after.errors);
     let text = match arguments.format {
-        Form::Text => report::comparison::text(&differences, terminal.look(&arguments.output)),
-        Form::Json => report::comparison::json(&differences),
+        Form::Text => report::comparison::text(&clear, within.len(), terminal.look(&arguments.output)),
+        Form::Json => report::comparison::json(&clear, &within),
     };
     output::write(&arguments.output, &text)?;
-    Ok(if differences.is_empty() { Exit::Ok } else { Exit::Finding })
+    Ok(if is_same { Exit::Ok } else { Exit::Finding })
 }
 
-/// What a file holds, and what that is.
-fn elements(file: &Path, arguments: &Arguments, terminal: &mut Terminal) -> Result<(Elements, &'static str), Failure> {
+/// What a file holds.
+struct Side {
+    elements: Elements,
+    /// What that is.
+    what: &'static str,
+    /// How far chance may have moved its numbers.
+    errors: Errors,
+}
+
+impl Side {
+    /// Numbers that are as they are.
+    fn exact(elements: Elements, what: &'static str) -> Self {
+        Self { elements, what, errors: Errors::default() }
+    }
+}
+
+/// What a file holds.
+fn sides(file: &Path, arguments: &Arguments, terminal: &mut Terminal) -> Result<Side, Failure> {
     let mut reduce = arguments.reduce.clone();
     let mut config = arguments.config.clone();
     if file != Path::new("-") {
@@ -86,7 +106,7 @@ fn elements(file: &Path, arguments: &Arguments, terminal: &mut Terminal) -> Resu
             && let Ok(document) = serde_json::from_str(&input::text(file)?)
             && let Some(found) = comparison::results(&document)
         {
-            return Ok((found, "results"));
+            return Ok(Side::exact(found, "results"));
         }
         if source::is_model(&head) {
             reduce.rules.clear();
@@ -96,18 +116,20 @@ fn elements(file: &Path, arguments: &Arguments, terminal: &mut Terminal) -> Resu
     let reading = arguments.reading.clone();
     let utilisation = UtilisationArguments::default();
     let whole = SourceArguments { files: vec![file.to_owned()], reading, reduce, config, utilisation };
-    Ok((comparison::model(&source::load(&whole, terminal)?.model), "a model"))
+    let source = source::load(&whole, terminal)?;
+    let errors = source.origins.as_ref().map(|origins| Errors::of(&source.model, origins)).unwrap_or_default();
+    Ok(Side { errors, ..Side::exact(comparison::model(&source.model), "a model") })
 }
 
 /// What an XML document holds: a model, or where it has results these.
-fn document(file: &Path, terminal: &mut Terminal) -> Result<(Elements, &'static str), Failure> {
+fn document(file: &Path, terminal: &mut Terminal) -> Result<Side, Failure> {
     let name = input::shown(file);
     let text: Arc<str> = input::text(file)?.into();
     terminal.sources.insert(Arc::clone(&name), Arc::clone(&text));
     let (model, results, findings) = xml::parse_solved(&name, &text)?;
     terminal.report(&findings);
     Ok(match results {
-        Some(results) => (comparison::solved(&model, &results), "results"),
-        None => (comparison::model(&model), "a model"),
+        Some(results) => Side::exact(comparison::solved(&model, &results), "results"),
+        None => Side::exact(comparison::model(&model), "a model"),
     })
 }

@@ -44,4 +44,6 @@ pub use source::{
     Given, Named, Questioned, Source, Summed, configuration, given, grouped, is_model, measured, model, model_of,
     steady_submodel, subjects, submodel, with_defaults,
 };
-pub use utilisation::{Exposed, Measure, ValueUnit, counter, exposition, measure, read_utilisation};
+pub use utilisation::{
+    Exposed, Measure, ValueUnit, cores_of, counter, counts_cores, exposition, measure, read_utilisation,
+};

@@ -24,8 +24,8 @@ fn machine(datum: &Datum) -> Value {
     }
 }
 
-/// Differences as tables for people, with a line of counts.
-pub fn text(differences: &[Difference], look: impl Into<Look>) -> String {
+/// Differences as tables for people, with a line of counts, and one that counts those which may be chance.
+pub fn text(differences: &[Difference], within: usize, look: impl Into<Look>) -> String {
     let mut table = Table::new(&["", "WHAT", "NAME", "VALUE", ">BEFORE", ">AFTER", ">CHANGE"]);
     let mut counts = BTreeMap::<What, usize>::new();
     for difference in differences {
@@ -41,11 +41,20 @@ pub fn text(differences: &[Difference], look: impl Into<Look>) -> String {
             share(difference).map(|share| format!("{:+.1} %", share * 100.0)).unwrap_or_default(),
         ]);
     }
+    let by_chance = match within {
+        0 => String::new(),
+        1 => "1 difference within its interval\n".to_owned(),
+        more => format!("{more} differences within their intervals\n"),
+    };
     if differences.is_empty() {
-        return "no difference\n".to_owned();
+        return if within == 0 {
+            "no difference\n".to_owned()
+        } else {
+            format!("no difference beyond chance\n{by_chance}")
+        };
     }
     let words: Vec<String> = counts.into_iter().map(|(what, count)| format!("{count} {}", what.word())).collect();
-    format!("{}\n{}\n", table.render(look), words.join(", "))
+    format!("{}\n{}\n{by_chance}", table.render(look), words.join(", "))
 }
 
 /// By how much a number changed, in parts of what it was.
@@ -56,11 +65,12 @@ fn share(difference: &Difference) -> Option<f64> {
     }
 }
 
-/// Differences as JSON.
-pub fn json(differences: &[Difference]) -> String {
-    let list: Value = differences
-        .iter()
-        .map(|difference| {
+/// Differences as JSON, and after them those which may be chance.
+pub fn json(differences: &[Difference], within: &[Difference]) -> String {
+    let clear = differences.iter().map(|difference| (difference, false));
+    let list: Value = clear
+        .chain(within.iter().map(|difference| (difference, true)))
+        .map(|(difference, is_within)| {
             let datum = |datum: &Option<Datum>| datum.as_ref().map(machine);
             json!({
                 "what": difference.what.word(),
@@ -69,6 +79,7 @@ pub fn json(differences: &[Difference]) -> String {
                 "value": difference.value,
                 "before": datum(&difference.before),
                 "after": datum(&difference.after),
+                "within_interval": is_within,
             })
         })
         .collect();

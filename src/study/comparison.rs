@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::diagnostic::quantity::number;
 use crate::lqn::results::Results;
 use crate::lqn::terms::{arc, kind, multiplicity, scheduling};
-use crate::lqn::{Body, CallKind, Model, Work};
+use crate::lqn::{Activity, Body, Call, CallKind, Model, Work};
 
 /// A value of an element.
 #[derive(Clone, Debug, PartialEq)]
@@ -122,8 +122,7 @@ pub fn model(model: &Model) -> Elements {
         }
     }
     for activity in &model.activities {
-        let task = &model.tasks[activity.task.index()].name;
-        let mut values = all.element("activity", &format!("{task}: {}", activity.name));
+        let mut values = all.element("activity", &activity_name(model, activity));
         values.work("", &activity.work);
         let replies: Vec<&str> = activity.replies.iter().map(|entry| &*model.entries[entry.index()].name).collect();
         values.word("replies to", &replies.join(", "));
@@ -137,6 +136,18 @@ pub fn model(model: &Model) -> Elements {
     all.0
 }
 
+/// What an activity is called as an element.
+pub(super) fn activity_name(model: &Model, activity: &Activity) -> String {
+    format!("{}: {}", model.tasks[activity.task.index()].name, activity.name)
+}
+
+/// What calls from one place to another are called as an element.
+pub(super) fn request_name(model: &Model, from: &str, phase: usize, call: &Call) -> String {
+    let phase = if phase > 1 { format!(", phase {phase}") } else { String::new() };
+    let to = &model.entries[call.to.index()].name;
+    format!("{from} -> {to} ({}{phase})", kind(Some(call.kind)))
+}
+
 struct Listing(Elements);
 
 struct Values<'v>(&'v mut IndexMap<String, Datum>);
@@ -148,10 +159,7 @@ impl Listing {
 
     fn requests(&mut self, model: &Model, from: &str, phase: usize, work: &Work) {
         for call in &work.calls {
-            let phase = if phase > 1 { format!(", phase {phase}") } else { String::new() };
-            let to = &model.entries[call.to.index()].name;
-            let name = format!("{from} -> {to} ({}{phase})", kind(Some(call.kind)));
-            let values = self.element("request", &name).0;
+            let values = self.element("request", &request_name(model, from, phase, call)).0;
             // Calls to one entry from one place add up.
             match values.entry("mean number".to_owned()).or_insert(Datum::Number(0.0)) {
                 Datum::Number(sum) => *sum += call.mean,

@@ -39,6 +39,7 @@ pub mod percentiles;
 pub mod scenario;
 pub mod search;
 pub mod services;
+pub mod significance;
 pub mod sweep;
 pub mod unlike;
 pub mod utilization;

@@ -511,7 +511,7 @@ fn assert_results_given_back(name: &str, model: &Model, simulated: bool) {
     let tolerance = Tolerance { relative: 1e-9, absolute: 1e-9 };
     let differences =
         comparison::compare(&comparison::solved(model, &results), &comparison::solved(&again, &read), tolerance);
-    assert!(differences.is_empty(), "{name}: {}\n{written}", report::comparison::text(&differences, 120));
+    assert!(differences.is_empty(), "{name}: {}\n{written}", report::comparison::text(&differences, 0, 120));
     let document: Value = serde_json::from_str(&report::json::results(model, &results, None)).expect("it is JSON");
     assert_eq!(comparison::results(&document).expect("it has results"), comparison::solved(model, &results), "{name}");
     let half = |results: &Results| results.simulated.as_ref().map(|simulated| simulated.half_widths.entries.clone());

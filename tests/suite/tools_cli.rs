@@ -240,6 +240,30 @@ fn models_and_results_are_compared_by_name() {
     assert!(run(&["diff", &lacking, &analytic]).out.contains("appeared  entries"));
 }
 
+/// Two recordings of one system differ by chance: what is within the intervals of both is counted. What takes longer is listed.
+#[test]
+fn differences_within_their_intervals_are_counted() {
+    let folder = Folder::new();
+    let recorded = |name: &str, seed: u64, slower: f64| {
+        let mut stays = crate::servers::station(seed, 1, 0.2, 1000);
+        for (begin, end) in &mut stays {
+            *end = *begin + (*end - *begin) * slower;
+        }
+        folder.file(name, &crate::servers::spans(&stays, 1, |_| true))
+    };
+    let (before, like, slower) =
+        (recorded("a.jsonl", 1, 1.0), recorded("b.jsonl", 2, 1.0), recorded("c.jsonl", 3, 1.5));
+    let same = run(&["diff", &before, &like]);
+    assert!(same.code == 1 && !same.out.contains("demand") && !same.out.contains("arrivals"), "{}", same.out);
+    assert!(same.out.contains("within their intervals"), "{}", same.out);
+    let differ = run(&["diff", &before, &slower]);
+    assert!(differ.out.contains("phase 1 demand"), "{}", differ.out);
+    let json = run(&["diff", &before, &like, "--format", "json"]);
+    let document: Value = serde_json::from_str(&json.out).expect("it is JSON");
+    let all = document["differences"].as_array().expect("a list");
+    assert!(all.iter().any(|own| own["value"] == "phase 1 demand" && own["within_interval"] == true), "{}", json.out);
+}
+
 #[test]
 fn templates_are_drawn_and_described() {
     for template in ["basic_rpc", "nested_async_rpc", "forwarding", "parallel_branch", "begin"] {

@@ -20,6 +20,8 @@ use dyelog::solve::{SolveOptions, solve};
 use dyelog::study::comparison::{self, Tolerance};
 use dyelog::study::outlook::{Outlook, capacity, outlook};
 use dyelog::study::scenario::ScenarioResult;
+use dyelog::study::significance::{self, Errors};
+use dyelog::trace::codes::{BAD_MESSAGE, IMPOSSIBLE_TIME, LOST_RECORDS, NEGATIVE_DURATION};
 
 use crate::late;
 use crate::metered::{Metered, SAMPLING_TOLD_BY, unknown_sampling};
@@ -61,16 +63,16 @@ impl Answer {
         let (utilisation, weighed) = metered.apply(&mut submodel);
         let bound = unknown_sampling(&submodel)
             .map(|why| Diagnostic::warning(LOAD_CHOSEN, Place::Nowhere, why).with_hint(SAMPLING_TOLD_BY));
-        let utilisation = Metrics { series: utilisation, ..Metrics::default() };
+        let utilisation = Metrics { series: utilisation, cores: metered.cores(), ..Metrics::default() };
         let mut findings: Vec<Diagnostic> = bound.into_iter().chain(metered.missing()).chain(weighed).collect();
         findings.extend(late::leave_out_unasked(&mut submodel));
         let source = model_of(submodel, merge, &utilisation, &mut findings).map_err(words)?;
         Ok(Self { source, findings, solution: OnceCell::new() })
     }
 
-    /// Tells of a change within the period, too.
-    pub fn tell(&mut self, finding: Option<Diagnostic>) {
-        self.findings.splice(..0, finding);
+    /// Tells of a change within the period, or of what was set aside of it, too.
+    pub fn tell(&mut self, findings: impl IntoIterator<Item = Diagnostic>) {
+        self.findings.splice(..0, findings);
     }
 
     /// The model, in the text language of the LQN tool suite, after comments with what there is to say about it.
@@ -85,7 +87,7 @@ impl Answer {
 
     fn solve(&self) -> Result<Solution, String> {
         let solver = |model: &Model| Ok(solve(model, &SolveOptions::default(), None, &mut ())?.results);
-        self.source.solve(solver).map_err(words)
+        self.source.solve(solver).map_err(refusal)
     }
 
     fn results(&self) -> Result<&Results, String> {
@@ -150,8 +152,8 @@ impl Answer {
 
     /// What was received of the period that its model does not have, each with its code.
     pub fn missing(&self) -> Vec<String> {
-        let is_of =
-            |own: &&Diagnostic| own.severity == Severity::Warning && [PARTLY_MEASURED, FRAGMENTS].contains(&own.code);
+        let codes = [PARTLY_MEASURED, FRAGMENTS, NEGATIVE_DURATION, IMPOSSIBLE_TIME, BAD_MESSAGE, LOST_RECORDS];
+        let is_of = |own: &&Diagnostic| own.severity == Severity::Warning && codes.contains(&own.code);
         let told = |own: &Diagnostic| {
             let notes = own.notes.iter().fold(own.message.clone(), |words, note| format!("{words}; {note}"));
             format!("{notes} ({})", own.code.0)
@@ -189,8 +191,14 @@ impl Answer {
             let doubts: Vec<Diagnostic> = doubts.cloned().collect();
             if doubts.is_empty() { String::new() } else { format!("# of the {name} period:\n{}", comments(&doubts)) }
         };
-        let [before, after] = [self, other].map(|own| comparison::model(&for_people(&own.source.model)));
-        let differences = report::comparison::text(&comparison::compare(&before, &after, TOLERANCE), Look::PLAIN);
+        let [before, after] = [self, other].map(|own| {
+            let model = for_people(&own.source.model);
+            let errors = own.source.origins.as_ref().map(|origins| Errors::of(&model, origins)).unwrap_or_default();
+            (comparison::model(&model), errors)
+        });
+        let differences = comparison::compare(&before.0, &after.0, TOLERANCE);
+        let (clear, within) = significance::apart(differences, &before.1, &after.1);
+        let differences = report::comparison::text(&clear, within.len(), Look::PLAIN);
         told("first", self) + &told("other", other) + &differences
     }
 
@@ -264,6 +272,13 @@ pub(crate) fn comments(findings: &[Diagnostic]) -> String {
     let told = Renderer { color: false }.render_all(findings, &Sources::default());
     let lines: Vec<String> = told.lines().filter(|line| !line.is_empty()).map(|line| format!("# {line}\n")).collect();
     lines.concat()
+}
+
+/// Why there is no solution, and what to do, in one line.
+fn refusal(Diagnostics(found): Diagnostics) -> String {
+    let told = |own: Diagnostic| [vec![own.message], own.notes, own.hints].concat().join("; ");
+    let all: Vec<String> = found.into_iter().map(told).collect();
+    all.join("; ")
 }
 
 /// What findings say, in one line.

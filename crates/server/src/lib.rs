@@ -32,6 +32,7 @@
 
 pub mod access;
 pub mod answer;
+pub mod aside;
 pub mod assemble;
 mod buffer;
 pub mod client;

@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use dyelog::model::utilisation::Unit;
-use dyelog::pipeline::{Measure, measure};
+use dyelog::pipeline::{Measure, counts_cores, measure};
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
 use opentelemetry_proto::tonic::common::v1::{KeyValue, any_value};
 use opentelemetry_proto::tonic::metrics::v1::{AggregationTemporality, Metric, metric, number_data_point};
@@ -63,6 +63,8 @@ pub enum Counted {
     Share,
     /// Requests that were served.
     Requests,
+    /// Nothing: each is how many cores there are.
+    Cores,
 }
 
 /// Where a series stands.
@@ -119,6 +121,8 @@ enum Kind {
     Cumulative,
     Delta,
     Gauge,
+    /// The last value counts, whatever came before.
+    Level,
 }
 
 impl Meter {
@@ -181,6 +185,7 @@ impl Meter {
             points.received += 1;
             let labels: Vec<_> = resource.iter().cloned().chain(labels(attributes)).collect();
             let Some((key, factor)) = key(metric, labels) else { return };
+            let kind = if key.counts == Counted::Cores { Kind::Level } else { kind };
             let point = Point { time, start, value: value * factor };
             match self.point(key, kind, &point, now) {
                 Taken::Used => points.used += 1,
@@ -227,7 +232,9 @@ impl Meter {
     }
 
     fn point(&mut self, key: SeriesKey, kind: Kind, point: &Point, now: u64) -> Taken {
-        let is_possible = point.value.is_finite() && point.value >= 0.0 && point.time <= now.saturating_add(AHEAD);
+        // A quota of -1 is none.
+        let is_in_range = point.value.is_finite() && (point.value >= 0.0 || kind == Kind::Level);
+        let is_possible = is_in_range && point.time <= now.saturating_add(AHEAD);
         if !is_possible || point.time == 0 {
             return Taken::SetAside;
         }
@@ -239,7 +246,7 @@ impl Meter {
                 return Taken::NoRoom;
             }
             // What was counted before is not known to be of this time; since its start it is, where that is said of deltas.
-            let total = if kind == Kind::Delta { point.value } else { 0.0 };
+            let total = if matches!(kind, Kind::Delta | Kind::Level) { point.value } else { 0.0 };
             if kind == Kind::Delta && (1..point.time).contains(&point.start) {
                 self.fresh.insert((SeriesKey { since: point.time, ..key.clone() }, point.start), 0.0);
             }
@@ -252,6 +259,7 @@ impl Meter {
         }
         let grown = match kind {
             Kind::Delta => point.value,
+            Kind::Level => point.value - known.total,
             Kind::Gauge => known.raw * (point.time - known.time).min(STANDS) as f64 * 1e-9,
             Kind::Cumulative => {
                 let is_set_back = point.value < known.raw || point.start > known.start && known.start > 0;
@@ -308,6 +316,10 @@ fn key(metric: &Metric, labels: Vec<(String, String)>) -> Option<(SeriesKey, f64
         return REQUESTS.contains(&&*metric.name).then(|| {
             (SeriesKey { counts: Counted::Requests, metric: name, resources: vec![service], labels, since: 0 }, 1.0)
         });
+    }
+    if counts_cores(&metric.name, &labels) {
+        let metric = metric.name.clone();
+        return Some((SeriesKey { counts: Counted::Cores, metric, resources: Vec::new(), labels, since: 0 }, 1.0));
     }
     let Measure { resources, unit, factor, .. } = measure(&metric.name, &metric.unit, &labels)?;
     let counts = match unit {

@@ -6,11 +6,12 @@ use dyelog::diagnostic::{Diagnostic, Place};
 use dyelog::lqn::submodel::{ScenarioTotal, SubModel};
 use dyelog::model::codes::PARTLY_MEASURED;
 use dyelog::model::requests::{Requests, weigh};
-use dyelog::model::utilisation::{Series, Unit, fitting};
-use dyelog::pipeline::{counter, measure};
+use dyelog::model::utilisation::{Capacity, Series, Unit, fitting};
+use dyelog::pipeline::{cores_of, counter, counts_cores, measure};
 
 use crate::meter::{Counted, MOST_SERIES, SeriesKey};
 use crate::period::written;
+use crate::recorded::label;
 
 /// Totals of a series, by time in nanoseconds since 1970.
 pub type Totals = Vec<(u64, f64)>;
@@ -43,10 +44,45 @@ impl Metered {
         Some(Diagnostic::warning(PARTLY_MEASURED, Place::Nowhere, message))
     }
 
+    /// How many cores there are.
+    pub fn cores(&self) -> Vec<Capacity> {
+        let mut found = cores_of(self.counts_of_cores());
+        for own in &mut found {
+            own.file = "metrics".into();
+        }
+        found
+    }
+
+    /// Series that count cores, with the last of their values; others do so by their labels.
+    fn counts_of_cores(&self) -> impl Iterator<Item = (&str, &[(String, String)], f64)> {
+        let of = |(key, totals): &(SeriesKey, Totals)| match key.counts {
+            Counted::Cores => totals.last().map_or(f64::NAN, |last| last.1),
+            _ => f64::NAN,
+        };
+        self.series.iter().map(move |own| (&*own.0.metric, &own.0.labels[..], of(own)))
+    }
+
+    /// The same as Prometheus text.
+    pub fn exposed_cores(&self) -> String {
+        let time = self.series.iter().filter_map(|(_, totals)| totals.last()).map(|last| last.0 / 1_000_000).max();
+        let mut text = String::new();
+        for own in self.cores() {
+            // What it was found from may be utilisation as well, or a quota beside its period: such text would tell more than how many there are.
+            let metric = match &*own.metric {
+                "container_spec_cpu_quota" => "container_cpu_limit".to_owned(),
+                metric if !counts_cores(metric, &[]) => "system_cpu_logical_count".to_owned(),
+                metric => metric.to_owned(),
+            };
+            let of: String = CORES_OF.iter().zip(&own.resources).map(|(name, own)| label(name, own)).collect();
+            text.push_str(&format!("{metric}{{{of}resource=\"cpu\"}} {} {}\n", own.cores, time.unwrap_or_default()));
+        }
+        text
+    }
+
     fn utilisation(&self) -> Vec<Series> {
         let of = |(key, totals): &(SeriesKey, Totals)| {
             let (unit, samples) = match key.counts {
-                Counted::Requests => return None,
+                Counted::Requests | Counted::Cores => return None,
                 Counted::Seconds => {
                     (Unit::Seconds, totals.iter().map(|(time, total)| (seconds(*time), *total)).collect())
                 }
@@ -72,6 +108,10 @@ impl Metered {
         self.series.iter().filter_map(of).collect()
     }
 }
+
+/// Labels for what a number of cores is of, the most telling first: those that every metric of cores is read with.
+const CORES_OF: [&str; 6] =
+    ["processor", "service_name", "container_name", "k8s_container_name", "container", "k8s_deployment_name"];
 
 fn seconds(time: u64) -> f64 {
     time as f64 * 1e-9

@@ -5,6 +5,7 @@ use dyelog::lqn::saved;
 use dyelog::model::utilisation::{Series, Unit};
 use serde::{Deserialize, Serialize};
 
+use crate::aside;
 use crate::late;
 use crate::metered::unknown_sampling;
 use crate::period::Period;
@@ -19,7 +20,7 @@ pub struct Recorded {
     pub utilisation: String,
     /// That rates are lower bounds, where it is not known how traces were sampled.
     pub unknown: Option<String>,
-    /// What is missing, each as a warning with its code: metrics without room, counted requests that contradict traces, and work that nobody is known to have called.
+    /// What is missing, each as a warning with its code: metrics without room, spans that were set aside, counted requests that contradict traces, and work that nobody is known to have called.
     #[serde(default)]
     pub missing: Vec<String>,
 }
@@ -36,11 +37,13 @@ impl Recorded {
         let (utilisation, weighed) = metered.apply(&mut submodel);
         let doubts = weighed.into_iter().filter(|own| own.severity == Severity::Warning);
         let unknown = unknown_sampling(&submodel);
+        let aside = aside::findings(&store.set_aside(period.from, period.to)?);
+        let missing = metered.missing().into_iter().chain(aside).chain(doubts).chain(unasked);
         Ok(Some(Self {
             submodel: saved::write(&submodel, &merge),
-            utilisation: exposed(&utilisation),
+            utilisation: exposed(&utilisation) + &metered.exposed_cores(),
             unknown,
-            missing: metered.missing().into_iter().chain(doubts).chain(unasked).map(|own| told(&own)).collect(),
+            missing: missing.map(|own| told(&own)).collect(),
         }))
     }
 }
@@ -50,19 +53,25 @@ fn told(finding: &Diagnostic) -> String {
     Renderer { color: false }.render(finding, &Sources::default()).trim_end().to_owned()
 }
 
+/// A name as Prometheus has it.
+fn plain(name: &str) -> String {
+    name.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '_' }).collect()
+}
+
+/// A label as Prometheus has it.
+pub(crate) fn label(name: &str, value: &str) -> String {
+    let value = value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', " ");
+    format!("{name}=\"{value}\",")
+}
+
 /// Utilisation as Prometheus text: each metric keeps a name of its own, so that none is added to another.
 fn exposed(series: &[Series]) -> String {
     let mut text = String::new();
     for (number, own) in series.iter().enumerate() {
-        let plain: String =
-            own.metric.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '_' }).collect();
+        let plain = plain(&own.metric);
         let name = match own.unit {
             Unit::Seconds | Unit::Cores => format!("{plain}_cpu_seconds_total"),
             Unit::Share => format!("process_cpu_utilization_{plain}_of_all"),
-        };
-        let label = |name: &str, value: &str| {
-            let value = value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', " ");
-            format!("{name}=\"{value}\",")
         };
         // The processor, and the service whose process it is of.
         let of: String =

@@ -1,6 +1,7 @@
 //! A period as people look at it: in parts, between moments at which something changes, each with a model of its own.
 
 use crate::answer::{Answer, Held};
+use crate::aside;
 use crate::parts::{Part, Parts};
 use crate::period::{Period, written};
 use crate::store::{Store, StoreError};
@@ -70,7 +71,10 @@ impl Split {
                 whole => whole,
             };
             let Some((submodel, merge)) = found else { continue };
-            let answer = Answer::of(submodel, &merge, &store.metered(own.from, own.to)?);
+            let mut answer = Answer::of(submodel, &merge, &store.metered(own.from, own.to)?);
+            if let Ok(answer) = &mut answer {
+                answer.tell(aside::findings(&store.set_aside(own.from, own.to)?));
+            }
             if let Ok(answer) = &answer {
                 changes.extend(answer.changes());
                 bounds.extend(answer.bound().filter(|bound| !bounds.contains(bound)));

@@ -17,6 +17,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use crate::answer::Answer;
+use crate::aside;
 use crate::lately;
 use crate::meter::MOST_SERIES;
 use crate::observed;
@@ -302,6 +303,7 @@ fn modelled(store: &Store, period: Period) -> Result<Option<Result<Answer, Strin
     let Some((parts, submodel, merge)) = parts::Parts::with_whole(store, period)? else { return Ok(None) };
     let mut made = Answer::of(submodel, &merge, &store.metered(period.from, period.to)?);
     if let Ok(answer) = &mut made {
+        answer.tell(aside::findings(&store.set_aside(period.from, period.to)?));
         answer.tell(parts.finding());
     }
     Ok(Some(made))

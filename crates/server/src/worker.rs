@@ -10,6 +10,7 @@ use std::io;
 use dyelog::lqn::submodel::SubModel;
 use dyelog::trace::protobuf::Malformed;
 
+use crate::aside::{Aside, Why};
 use crate::assemble::{Assembler, Gathering, Nanos, Place};
 use crate::counts::Counts;
 use crate::fold::Folding;
@@ -119,6 +120,8 @@ pub struct Worker<M: Medium> {
     merge: String,
     /// Who was found to answer whom late.
     answers: Answers,
+    /// Spans that were set aside since then.
+    aside: Aside,
     /// Traces to be kept of it.
     exemplars: Vec<Exemplar>,
     /// Whether anything came since the last checkpoint.
@@ -161,6 +164,7 @@ impl<M: Medium> Worker<M> {
             submodels: BTreeMap::new(),
             merge: String::new(),
             answers: Answers::new(),
+            aside: Aside::default(),
             exemplars: Vec::new(),
             changed: false,
             set_back: false,
@@ -171,6 +175,7 @@ impl<M: Medium> Worker<M> {
             // It was begun anew where the store stands.
             worker.lost = progress.open.len() as u64;
             worker.counts.set_aside += worker.lost;
+            worker.aside.add(None, worker.clock, Why::Lost, worker.lost);
             worker.changed = worker.lost > 0;
         } else {
             worker.reopen(Reader::at(medium, progress.low.0), &progress)?;
@@ -281,7 +286,7 @@ impl<M: Medium> Worker<M> {
     }
 
     fn traces(&mut self, position: u64, record: &Record) {
-        let Self { assembler, recent, counts, number, clock, .. } = self;
+        let Self { assembler, recent, counts, number, clock, aside, .. } = self;
         let place = Place { position, number: *number };
         // What is malformed was refused before it came to the journal.
         let _: Result<(), Malformed> = each_span(&record.payload, |resource, span| {
@@ -289,8 +294,13 @@ impl<M: Medium> Worker<M> {
             match span {
                 Err(NoIdentifier) => counts.refused += 1,
                 Ok(span) if !recent.take(span.fingerprint) => counts.duplicate += 1,
-                Ok(span) if !is_possible(&span, *clock) => counts.set_aside += 1,
-                Ok(span) => assembler.take(&span, resource, *number, place, *clock),
+                Ok(span) => match impossible(&span, *clock) {
+                    Some(why) => {
+                        counts.set_aside += 1;
+                        aside.add((why != Why::NoTime).then_some(span.start), *clock, why, 1);
+                    }
+                    None => assembler.take(&span, resource, *number, place, *clock),
+                },
             }
             *number += 1;
         });
@@ -355,10 +365,12 @@ impl<M: Medium> Worker<M> {
             }
             let Some(mut folded) = self.working.folding.fold(batch.request()) else {
                 self.counts.set_aside += batch.spans;
+                self.aside.add(Some(start), self.clock, Why::Unread, batch.spans);
                 continue;
             };
             let spans = folded.spans.min(batch.spans);
             self.counts.set_aside += batch.spans - spans;
+            self.aside.add(Some(start), self.clock, Why::Unread, batch.spans - spans);
             self.merge = folded.merge;
             if is_rest {
                 late::without_load(&mut folded.submodel);
@@ -393,6 +405,7 @@ impl<M: Medium> Worker<M> {
             merge: &self.merge,
             exemplars: &self.exemplars,
             answers: &self.answers,
+            aside: &self.aside,
             totals: &self.meter.fresh(),
             set_back: self.set_back,
         };
@@ -402,6 +415,7 @@ impl<M: Medium> Worker<M> {
         }
         self.exemplars.clear();
         self.answers.clear();
+        self.aside.stored();
         self.recent.stored(expired);
         self.meter.stored();
         self.counts = Counts { open: 0, ..counts };
@@ -423,7 +437,14 @@ impl<M: Medium> Worker<M> {
     }
 }
 
-/// Whether a span starts and ends at times at which something can have happened, in this order.
-fn is_possible(span: &SpanBytes<'_>, now: Nanos) -> bool {
-    EARLIEST <= span.start && span.start <= span.end && span.end <= now.saturating_add(AHEAD)
+/// Why a span is set aside that does not start and end at times at which something can have happened, in this order.
+fn impossible(span: &SpanBytes<'_>, now: Nanos) -> Option<Why> {
+    let latest = now.saturating_add(AHEAD);
+    if span.start < EARLIEST || span.start > latest {
+        Some(Why::NoTime)
+    } else if span.end < span.start {
+        Some(Why::Backwards)
+    } else {
+        (span.end > latest).then_some(Why::Ahead)
+    }
 }

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use crate::diagnostic::{Diagnostic, Diagnostics, Place};
 use crate::model::codes;
 use crate::model::requests::Requests;
-use crate::model::utilisation::{Metrics, Series, Unit};
+use crate::model::utilisation::{Capacity, Metrics, Series, Unit};
 use crate::pipeline::input::{Input, read_text};
 use crate::trace;
 
@@ -76,6 +76,22 @@ pub fn measure(name: &str, unit: &str, labels: &[(String, String)]) -> Option<Me
 pub fn counter(name: &str, labels: &[(String, String)], samples: Vec<(f64, f64)>) -> Option<Requests> {
     let of = labels.iter().map(|(name, value)| (&**name, &**value));
     requests::series(name, requests::known(name, true)?, &of, samples)
+}
+
+/// Whether a metric with these labels says how many cores there are.
+pub fn counts_cores(name: &str, labels: &[(String, String)]) -> bool {
+    let of = labels.iter().map(|(name, value)| (&**name, &**value));
+    capacity::Counted::default().take(name, &of, f64::NAN)
+}
+
+/// How many cores there are by series of metrics, each with its labels and the last of its values: by those that say so, and by those that there is one
+/// of for each processor.
+pub fn cores_of<'s>(series: impl IntoIterator<Item = (&'s str, &'s [(String, String)], f64)>) -> Vec<Capacity> {
+    let mut counted = capacity::Counted::default();
+    for (name, labels, value) in series {
+        counted.take(name, &labels.iter().map(|(name, value)| (&**name, &**value)), value);
+    }
+    counted.finish()
 }
 
 /// A line of Prometheus' text.

@@ -4,6 +4,7 @@
 //! may lie in several parts; the model of a period is the merge of all parts in it.
 
 mod answers;
+mod asides;
 mod database;
 pub mod exemplars;
 mod location;
@@ -17,6 +18,7 @@ mod stretches;
 mod thin;
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 use std::path::Path;
@@ -26,6 +28,7 @@ use dyelog::diagnostic::Diagnostics;
 use dyelog::lqn::saved;
 use dyelog::lqn::submodel::SubModel;
 
+use crate::aside::{Aside, Why};
 use crate::counts::Counts;
 use crate::late::{self, Answers};
 use crate::meter::{SeriesKey, Standing};
@@ -130,6 +133,8 @@ pub struct Checkpoint<'c> {
     pub exemplars: &'c [Exemplar],
     /// Who was found to answer whom late.
     pub answers: &'c Answers,
+    /// Spans that were set aside.
+    pub aside: &'c Aside,
     /// Totals of metrics.
     pub totals: &'c [(&'c SeriesKey, u64, f64, Standing)],
     /// Whether the clock had been ahead: what was written then counts as written now.
@@ -280,6 +285,7 @@ impl Store {
             }
             exemplars::write(database, checkpoint.exemplars)?;
             answers::write(database, checkpoint.answers, clock)?;
+            asides::write(database, checkpoint.aside)?;
             samples::write(database, checkpoint.totals)?;
             if checkpoint.set_back {
                 for table in ["intervals", "observations", "answers"] {
@@ -360,6 +366,14 @@ impl Store {
         Ok(metered)
     }
 
+    /// How many spans of a period were set aside, by reason.
+    ///
+    /// # Errors
+    /// When the store cannot be read, or what it holds cannot.
+    pub fn set_aside(&self, from: u64, to: u64) -> Result<BTreeMap<Why, u64>, StoreError> {
+        asides::read(&*self.database, from, to)
+    }
+
     /// Gives all series of metrics, and where they stand.
     ///
     /// # Errors
@@ -376,6 +390,7 @@ impl Store {
         self.database.transaction(|database| {
             let (first, end) = rows::bounds(from, to);
             samples::delete(database, first, end)?;
+            asides::delete(database, first, end)?;
             rows::delete(database, from, to)
         })
     }
@@ -421,6 +436,7 @@ impl Store {
             database.run("DELETE FROM answers WHERE touched < ?1", &[oldest.into()])?;
             more |= stretches::roll_up(database, now)?;
             samples::thin(database, now, retention, &mut done)?;
+            asides::roll_up(database, now, retention)?;
             Ok(more)
         })?;
         *thinned = done;

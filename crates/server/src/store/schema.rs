@@ -4,7 +4,7 @@ use super::StoreError;
 use super::database::Database;
 
 /// What makes each version of the one before; the first one of an empty database. Types are SQLite's: others have theirs for them.
-const MIGRATIONS: [&str; 7] = [
+const MIGRATIONS: [&str; 8] = [
     "
     CREATE TABLE progress (
         id INTEGER PRIMARY KEY CHECK (id = 0),
@@ -87,6 +87,15 @@ const MIGRATIONS: [&str; 7] = [
 ",
     // From here on contents of intervals are packed; those that are JSON stay so. Earlier programs cannot read them.
     "UPDATE intervals SET length = length WHERE length < 0;",
+    "
+    CREATE TABLE asides (
+        start INTEGER NOT NULL,
+        length INTEGER NOT NULL,
+        why INTEGER NOT NULL,
+        spans INTEGER NOT NULL,
+        PRIMARY KEY (start, length, why)
+    ) WITHOUT ROWID;
+",
 ];
 
 /// Brings a store to this program's version.

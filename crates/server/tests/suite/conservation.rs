@@ -4,8 +4,11 @@ use std::collections::BTreeMap;
 
 use dyelog::lqn::saved;
 use dyelog::lqn::submodel::{EntryTotal, Interaction, SubModel};
+use dyelog_server::aside::Why;
 use dyelog_server::journal::medium::{Handle as _, Medium as _, Memory};
 use dyelog_server::journal::{Journal, Kind, Record};
+use dyelog_server::period::Period;
+use dyelog_server::recorded;
 use dyelog_server::store::Store;
 use dyelog_server::worker::{Worker, Working};
 use opentelemetry_proto::tonic::trace::v1::Span;
@@ -137,6 +140,41 @@ fn spans_that_end_before_they_begin_or_years_later_are_set_aside() {
     server.finish();
     let counts = server.worker.counts();
     assert_eq!((counts.received, counts.set_aside, counts.folded), (12, 3, 9));
+}
+
+/// A period tells what was set aside of it, and why, however old it is.
+#[test]
+fn a_period_tells_what_was_set_aside_of_it() {
+    let mut server = Server::new();
+    let minute = 60 * SECOND;
+    let mut spans: Vec<Recorded> = (0..4).flat_map(|number| trace(number, BEGIN + number * minute, &[2])).collect();
+    // Of the second minute one ends before it begins, of the third one in ten years; when one of the fourth began is not known.
+    spans[3].1.end_time_unix_nano = spans[3].1.start_time_unix_nano - 1;
+    spans[6].1.end_time_unix_nano = BEGIN + 3650 * 24 * 3600 * SECOND;
+    spans[9].1.start_time_unix_nano = 7;
+    server.receive(request(&spans));
+    server.finish();
+    let told = |store: &Store, from: u64, to: u64| {
+        let period = Period { from: BEGIN + from * minute, to: BEGIN + to * minute };
+        recorded::Recorded::of(store, period).unwrap().expect("there is something").missing
+    };
+    let of = |missing: &[String], words: &str| missing.iter().filter(|own| own.contains(words)).count();
+    let backwards = "warning[T107]: 1 span of this period were set aside";
+    for (from, to, wanted) in [(0, 1, [0, 0]), (1, 2, [1, 0]), (2, 3, [0, 1]), (0, 4, [1, 1])] {
+        let missing = told(&server.store, from, to);
+        let found = [backwards, "end more than a day after they came"].map(|words| of(&missing, words));
+        assert_eq!(found, wanted, "{from} {to}: {missing:?}");
+    }
+    let came = recorded::Recorded::of(&server.store, Period { from: 0, to: u64::MAX }).unwrap().unwrap().missing;
+    assert_eq!(of(&came, "of unknown time, they came in this period"), 1, "{came:?}");
+    // They grow old with their intervals, and go with them.
+    let now = BEGIN + 3 * 3600 * SECOND;
+    while server.store.roll_up(now, 24 * 3600 * SECOND).unwrap() {}
+    assert_eq!(of(&told(&server.store, 1, 2), backwards), 1);
+    server.store.delete(BEGIN, BEGIN + 24 * 3600 * SECOND).unwrap();
+    assert!(!server.store.set_aside(BEGIN, BEGIN + 3600 * SECOND).unwrap().contains_key(&Why::Backwards));
+    while server.store.roll_up(now + 3 * 24 * 3600 * SECOND, 24 * 3600 * SECOND).unwrap() {}
+    assert!(server.store.set_aside(0, u64::MAX).unwrap().is_empty());
 }
 
 #[test]

@@ -11,6 +11,8 @@ use dyelog_server::journal::medium::Memory;
 use dyelog_server::journal::{Journal, Kind, Record};
 use dyelog_server::meter::{Counted, Meter};
 use dyelog_server::metered::{Metered, unknown_sampling};
+use dyelog_server::period::Period;
+use dyelog_server::recorded::Recorded;
 use dyelog_server::store::Store;
 use dyelog_server::worker::{Worker, Working};
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
@@ -343,6 +345,42 @@ fn on_host(payload: &[u8]) -> Vec<u8> {
         own.resource.as_mut().unwrap().attributes.push(host());
     }
     read.encode_to_vec()
+}
+
+/// How many cores a service has is told by metrics: to the server, and to commands that read what it exports.
+#[test]
+fn counts_of_cores_are_servers() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.db");
+    let count = |name: &str, at: u64, value: f64| {
+        let data = metric::Data::Gauge(Gauge { data_points: vec![number(0, BEGIN + 10 * at * SECOND, value)] });
+        (at, metrics("stock", name, data))
+    };
+    let busy = |at: u64| {
+        let own = (0, 10 * at * SECOND, 2.5 * at as f64);
+        (at, metrics("stock", "process.cpu.time", counter(CUMULATIVE, &[own])))
+    };
+    // A limit is less than what the machine has; a quota of -1 is none. What was told last holds.
+    let told = [
+        count("k8s.container.cpu_limit", 0, 8.0),
+        count("k8s.container.cpu_limit", 3, 3.0),
+        count("process.cpu.count", 3, 16.0),
+        count("container_spec_cpu_quota", 3, -1.0),
+    ];
+    let store = of_period_at(&path, &told.into_iter().chain((0..7).map(busy)).collect::<Vec<_>>());
+    let counts = store.progress().unwrap().counts;
+    assert_eq!((counts.used_points, counts.set_aside_points), (11, 0));
+    let period = Period { from: BEGIN, to: BEGIN + 60 * SECOND };
+    let (submodel, merge) = store.period(period.from, period.to).unwrap().unwrap();
+    let answer = Answer::of(submodel, &merge, &store.metered(period.from, period.to).unwrap()).unwrap();
+    let lqn = answer.lqn();
+    assert!(lqn.contains("`stock`: 3 cores by `k8s_container_cpu_limit` in metrics"), "{lqn}");
+    let text = Recorded::of(&store, period).unwrap().unwrap().utilisation;
+    let input = dyelog::pipeline::Input::new("metrics", text.clone().into_bytes());
+    let read = dyelog::pipeline::read_utilisation(&[input], None).unwrap();
+    let cores: Vec<(&str, f64)> = read.cores.iter().map(|own| (&*own.metric, own.cores)).collect();
+    assert_eq!(cores, [("k8s_container_cpu_limit", 3.0), ("process_cpu_count", 16.0)], "{text}");
+    assert_eq!(read.series.len(), 1, "{text}");
 }
 
 #[test]

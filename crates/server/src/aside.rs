@@ -1,0 +1,99 @@
+//! Spans that were set aside: of which time, and why.
+
+use std::collections::BTreeMap;
+
+use dyelog::diagnostic::quantity::counted;
+use dyelog::diagnostic::{Code, Diagnostic, Place};
+use dyelog::trace::codes::{BAD_MESSAGE, IMPOSSIBLE_TIME, LOST_RECORDS, NEGATIVE_DURATION};
+
+use crate::store::LEVELS;
+
+/// Times and reasons that are told apart until they are stored: what hostile spans name beyond counts where they came.
+const MOST: usize = 4096;
+
+/// Why a span is set aside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Why {
+    /// It ends before it begins.
+    Backwards,
+    /// It ends more than a day from now.
+    Ahead,
+    /// Its begin is no time at which anything can have happened.
+    NoTime,
+    /// The reduction cannot read it.
+    Unread,
+    /// It was open when its journal went.
+    Lost,
+}
+
+impl Why {
+    const ALL: [Self; 5] = [Self::Backwards, Self::Ahead, Self::NoTime, Self::Unread, Self::Lost];
+
+    /// Its number in stores.
+    pub fn number(self) -> u64 {
+        self as u64
+    }
+
+    /// The one of a number.
+    pub fn of(number: u64) -> Option<Self> {
+        Self::ALL.into_iter().find(|own| own.number() == number)
+    }
+
+    fn code(self) -> Code {
+        match self {
+            Self::Backwards => NEGATIVE_DURATION,
+            Self::Ahead | Self::NoTime => IMPOSSIBLE_TIME,
+            Self::Unread => BAD_MESSAGE,
+            Self::Lost => LOST_RECORDS,
+        }
+    }
+
+    /// What they did, in words.
+    fn words(self) -> &'static str {
+        match self {
+            Self::Backwards => "end before they begin",
+            Self::Ahead => "end more than a day after they came",
+            Self::NoTime => {
+                "begin before 2000 or more than a day after they came: of unknown time, they came in this period"
+            }
+            Self::Unread => "cannot be read",
+            Self::Lost => "were open when their journal went: of unknown time, that was found in this period",
+        }
+    }
+}
+
+/// Numbers of spans by the begin of an interval, nanoseconds since 1970, and reason.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Aside(BTreeMap<(u64, Why), u64>);
+
+impl Aside {
+    /// Adds spans of a time; `came` is when they came, which stands for a time that nobody knows.
+    pub fn add(&mut self, time: Option<u64>, came: u64, why: Why, spans: u64) {
+        let begin = |time: u64| time / LEVELS[0].length * LEVELS[0].length;
+        let key = (begin(time.unwrap_or(came)), why);
+        let key = if self.0.len() < MOST || self.0.contains_key(&key) { key } else { (begin(came), Why::NoTime) };
+        if spans > 0 {
+            *self.0.entry(key).or_default() += spans;
+        }
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = (u64, Why, u64)> + '_ {
+        self.0.iter().map(|((start, why), spans)| (*start, *why, *spans))
+    }
+
+    /// All of that is in the store.
+    pub fn stored(&mut self) {
+        self.0.clear();
+    }
+}
+
+/// What was set aside in a period, by reason, as warnings.
+pub fn findings(spans: &BTreeMap<Why, u64>) -> Vec<Diagnostic> {
+    let told = |(why, spans): (&Why, &u64)| {
+        let message = format!("{} of this period were set aside: they {}", counted(*spans, "span"), why.words());
+        Diagnostic::warning(why.code(), Place::Nowhere, message)
+            .with_note("the model is without them: rates are lower by as many operations, and calls to them have nobody who answers")
+    };
+    spans.iter().map(told).collect()
+}
