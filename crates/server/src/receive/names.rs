@@ -41,7 +41,7 @@ impl Enum {
                 SpanKind::Client => Some(3),
                 SpanKind::Producer => Some(4),
                 SpanKind::Consumer => Some(5),
-                _ => is_unset("unspecified").then_some(0),
+                SpanKind::Unspecified => is_unset("unspecified").then_some(0),
             },
             Self::Status => match Status::parse(name) {
                 Status::Ok => Some(1),
