@@ -91,6 +91,9 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     let sets: Vec<&[PathBuf]> = [own].into_iter().chain(arguments.against.chunks(1)).collect();
     let subjects = source::subjects(&sets, &arguments.source, terminal)?;
     let mut subjects: Vec<(String, Questioned)> = sets.iter().map(|files| name(files)).zip(subjects).collect();
+    let written = WrittenQuestion { set: &arguments.set, vary: &arguments.vary, show: &arguments.show };
+    let otherwise = |(_, questioned): &(String, Questioned)| sweep::otherwise(&questioned.subject, &written);
+    let others: Vec<_> = if arguments.list { Vec::new() } else { subjects.iter().map(otherwise).collect() };
     for (name, questioned) in &mut subjects {
         if !arguments.list {
             terminal.report(&questioned.unlike_traced());
@@ -120,7 +123,7 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     }
     let subjects: Vec<(String, Subject)> =
         subjects.into_iter().map(|(name, questioned)| (name, questioned.subject)).collect();
-    let table = ask(arguments, &subjects, terminal)?;
+    let table = ask(arguments, &written, (&subjects, others), terminal)?;
     let text = match arguments.format {
         Format::Text => whatif::text(&table, terminal.look(&arguments.output)),
         Format::Json => whatif::json(&table),
@@ -160,8 +163,15 @@ pub fn gather<T>(found: impl Iterator<Item = Result<T, Diagnostic>>) -> (Vec<T>,
     (well, wrong)
 }
 
-fn ask(arguments: &Arguments, subjects: &[(String, Subject)], terminal: &Terminal) -> Result<Table, Failure> {
-    let written = WrittenQuestion { set: &arguments.set, vary: &arguments.vary, show: &arguments.show };
+/// A subject as it is read otherwise, if it can be, and how.
+type Otherwise = Option<(Subject, Vec<String>)>;
+
+fn ask(
+    arguments: &Arguments,
+    written: &WrittenQuestion<'_>,
+    (subjects, others): (&[(String, Subject)], Vec<Otherwise>),
+    terminal: &Terminal,
+) -> Result<Table, Failure> {
     let question = written.of(subjects, arguments.source.reduce.thread_count(), !arguments.cold)?;
     let progress = Progress::steps("solving", Some((question.grid().len() * subjects.len()) as u64));
     for (_, subject) in subjects {
@@ -169,6 +179,12 @@ fn ask(arguments: &Arguments, subjects: &[(String, Subject)], terminal: &Termina
     }
     let table = question.ask(subjects, &|| progress.advance(1));
     progress.done();
+    for (number, (other, which)) in others.into_iter().enumerate().filter_map(|(number, other)| Some((number, other?)))
+    {
+        let with_others = question.ask(&[(subjects[number].0.clone(), other)], &|| ());
+        let finding = sweep::hang_on_servers(&table, number, &with_others, &which);
+        terminal.report(&Vec::from_iter(finding));
+    }
     Ok(table)
 }
 

@@ -241,7 +241,9 @@ fn waits_within_spans_are_told_from_work_where_servers_are_given() {
     for seed in 1..=4 {
         let mut random = Random::new(100 + seed);
         let mut stays = station(seed, 1, 0.5, 6000);
-        stays.iter_mut().for_each(|stay| stay.1 += exponential(&mut random, 0.015));
+        for stay in &mut stays {
+            stay.1 += exponential(&mut random, 0.015);
+        }
         let text = spans(&stays, 1000, |_| true);
         let (model, origins) = completed(&text, "[processor.host]\nmultiplicity = 1\n");
         let (found, off) = (demand(&model), miss(&model, &origins));

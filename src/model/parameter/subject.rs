@@ -83,6 +83,31 @@ impl Subject {
         Ok(Self { source, fixed: Vec::new(), base })
     }
 
+    /// The same traces, read with other numbers of servers that fit about as well, and which these are, but for processors that are left out; `None` where none do. Measured utilisation
+    /// leaves none open.
+    pub fn otherwise(&self, is_left_out: impl Fn(&str) -> bool) -> Option<(Self, Vec<String>)> {
+        let Source::Traces { traced, .. } = &self.source else { return None };
+        if traced.hosts().any(|(_, host)| host.measured.is_some()) {
+            return None;
+        }
+        let mut other = self.clone();
+        let mut told = Vec::new();
+        for (name, host) in traced.hosts().filter(|(name, _)| !is_left_out(name)) {
+            let path = Path::of(&["processor", name, "multiplicity"]);
+            let Some((servers, words)) = host.otherwise() else { continue };
+            if let Source::Traces { settings, .. } = &mut other.source {
+                settings.set(&path, Kind::Servers, &Value::Number(servers.servers()));
+                told.push(format!("`{name}`: {words}"));
+            }
+        }
+        if told.is_empty() {
+            return None;
+        }
+        other.source.look(Measured::default()).ok()?;
+        other.base = other.source.model(&[]).ok()?;
+        Some((other, told))
+    }
+
     /// A model as it is.
     pub fn of_model(model: Model) -> Self {
         let base = Asked { model: model.clone(), origins: None, findings: Vec::new() };

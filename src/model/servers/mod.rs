@@ -454,7 +454,28 @@ fn explained(measured: f64, alone: f64, used: f64) -> String {
     }
 }
 
+/// Processors that are less busy decide no answer, however many servers they have (ours).
+const IDLE: f64 = 0.3;
+
 impl Host {
+    /// Another number of servers of each copy that fits about as well, where answers may hang on it; what it means in words.
+    pub fn otherwise(&self) -> Option<(Multiplicity, String)> {
+        let (_, most) = self.range?;
+        if self.is_delay || self.utilization < IDLE {
+            return None;
+        }
+        if let Some((servers, _)) = self.or_waits {
+            let words = format!("{servers}, with waits within spans for something that was not traced");
+            return Some((Multiplicity::Finite(servers), words));
+        }
+        let taken = self.servers / self.copies.max(1);
+        match most {
+            Some(most) if most > taken => Some((Multiplicity::Finite(most), most.to_string())),
+            Some(_) => None,
+            None => Some((Multiplicity::Infinite, "any number".to_owned())),
+        }
+    }
+
     /// One where nothing queues.
     fn delay(fit: &Fit, occupancy: &Occupancy, there: f64) -> Self {
         Self {

@@ -58,7 +58,7 @@ pub fn is_recorded(parts: &Parts<'_>, entries: &[EntryIndex]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::{RARE, unlikelihood_of_delay};
-    use crate::model::servers::unlikelihood;
+    use crate::model::servers::fit::unlikelihood;
 
     #[test]
     fn what_was_never_there_together_tells_nothing() {

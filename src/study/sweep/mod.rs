@@ -7,10 +7,12 @@
 //! should that lead somewhere else, all points of the tile are solved from scratch.
 
 mod guess;
+mod otherwise;
 mod question;
 mod table;
 mod written;
 
+pub use otherwise::{hang_on_servers, otherwise};
 pub use question::Question;
 pub use table::{Point, State, Table, Varied};
 pub use written::{WrittenQuestion, set};
