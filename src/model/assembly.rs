@@ -479,7 +479,7 @@ impl<'a> Assembly<'a> {
                 Diagnostic::warning(codes::SENT_BRANCH, Place::Nowhere, message)
                     .with_note("the model does not wait for the calls of the branch that ends first: only so does it respond as was traced")
                     .with_note("under more load that branch delays nobody in the model, whatever it does in the system")
-                    .with_hint("lost spans have this effect; look at the quality of the trace"),
+                    .with_hint("parallel calls that wait in one queue have this effect, and so have lost spans, as `dyelog trace check` tells them"),
             );
         }
         // A clone has the response that the caller was seen to wait for.

@@ -221,6 +221,27 @@ fn spans_put_in_the_place_of_lost_ones_are_no_load() {
     }
 }
 
+/// Of fifty calls one fails after a second, and its server recorded nothing: it worked on that for no longer than on others.
+#[test]
+fn a_call_that_was_given_up_is_no_work() {
+    let peer = "{\"key\":\"peer.service\",\"value\":{\"stringValue\":\"api\"}}";
+    let text: String = (0..600).fold(String::new(), |text, number| {
+        let is_lost = number % 50 == 7;
+        let asked = if is_lost { 1_000_000 } else { 6000 };
+        let mut rows: Vec<Row> =
+            vec![("front", 1, 0, 2, 0, asked + 2000, "go"), ("front", 2, 1, 3, 1000, asked + 1000, "get")];
+        if is_lost {
+            return text
+                + &spans_at(number + 1, number * 1_500_000, &rows, peer)
+                    .replace("\"kind\":3,", "\"kind\":3,\"status\":{\"code\":2},");
+        }
+        rows.push(("api", 3, 2, 2, 1500, 6500, "get"));
+        text + &spans_at(number + 1, number * 1_500_000, &rows, peer)
+    });
+    let (work, _) = demand(&reduced("t.jsonl", text.as_bytes()), "api");
+    assert!((work / 0.005 - 1.0).abs() < 0.05, "{work}");
+}
+
 /// Between two services that record spans, one that records none is known by the call to it.
 #[test]
 fn a_service_without_spans_calls_what_lies_within_the_call_to_it() {

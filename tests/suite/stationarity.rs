@@ -7,7 +7,7 @@ use dyelog::pipeline::{self, Input, Options};
 
 use crate::generator::Random;
 use crate::law::reduced;
-use crate::servers::{DEMAND, demand, spans, spans_of, station};
+use crate::servers::{DEMAND, demand, span, spans, spans_of, station};
 use crate::waits::{Span, exponential, operation};
 
 /// What there is to say about the recording of these requests.
@@ -48,6 +48,63 @@ fn a_warm_up_is_told_with_both_means() {
     let notes = told(&stays);
     assert_eq!(notes.len(), 2, "{notes:?}");
     assert!(notes[0].starts_with("operations respond in 1") && notes[0].contains("(2"), "{notes:?}");
+}
+
+/// No border lies between the slow and the quick: each stretch is a little slower than the one before.
+#[test]
+fn a_slow_growth_is_told() {
+    for seed in 5..10 {
+        let mut stays = station(seed, 4, 0.3, 4000);
+        for (number, stay) in stays.iter_mut().enumerate() {
+            stay.1 = stay.0 + (1.0 + number as f64 / 4000.0) * (stay.1 - stay.0);
+        }
+        let notes = told(&stays);
+        assert!(notes.iter().any(|note| note.starts_with("operations respond in")), "{seed}: {notes:?}");
+    }
+}
+
+/// A job runs for a fifth of the recording, beside requests that come all the time.
+#[test]
+fn a_scenario_that_goes_on_for_a_time_is_told() {
+    let stays = station(5, 4, 0.3, 4000);
+    let (begin, length) = (0.5 * stays[3999].0, 0.2 * stays[3999].0);
+    let mut text = spans(&stays, 1000, |_| true);
+    let mut random = Random::new(4);
+    for number in 0..100_u32 {
+        let start = 1_700_000_000.0 + begin + length * f64::from(number) / 100.0;
+        let [start, end] = [start, start + 0.005].map(|time| (time * 1e9) as u64);
+        let id = (u128::from(random.next()) << 64) | u128::from(random.next());
+        span(&mut text, id, "import", start, end);
+    }
+    let (_, findings, _) =
+        complete(&reduced("t.jsonl", text.as_bytes()), &Configuration::default()).expect("there are requests");
+    let told: Vec<&str> = findings.iter().filter(|own| own.code.0 == "M051").map(|own| &*own.message).collect();
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(told[0].starts_with("scenario `host import` goes on for") && told[0].ends_with("20 %"), "{told:?}");
+}
+
+#[test]
+fn the_first_operations_of_each_second_are_a_sample() {
+    let stays = station(5, 4, 0.3, 5000);
+    let mut seconds: std::collections::BTreeMap<u64, u32> = std::collections::BTreeMap::new();
+    let kept: Vec<(f64, f64)> = stays
+        .iter()
+        .copied()
+        .filter(|stay| {
+            let own = seconds.entry(stay.0 as u64).or_default();
+            *own += 1;
+            *own <= 5
+        })
+        .collect();
+    let chosen = |stays: &[(f64, f64)]| {
+        let sub = reduced("t.jsonl", spans(stays, 1000, |_| true).as_bytes());
+        let (_, findings, origins) = complete(&sub, &Configuration::default()).expect("there are requests");
+        let told = findings
+            .into_iter()
+            .any(|own| own.code.0 == "M067" && own.message.contains("the first 5 operations of each second"));
+        (told, origins.scenarios[0].is_least_rate)
+    };
+    assert_eq!((chosen(&kept), chosen(&stays)), ((true, true), (false, false)));
 }
 
 #[test]

@@ -11,6 +11,7 @@ use dyelog::study::sweep::{Grid, SweepOptions, sweep};
 use serde_json::Value;
 
 use crate::cli::Folder;
+use crate::servers::{spans, station};
 
 pub const CASE: [&str; 3] = ["traces/case-study.angio", "--config", "examples/case-study.toml"];
 
@@ -135,6 +136,19 @@ fn more_servers_lead_to_infinitely_many_without_a_jump() {
     let last = responses[responses.len() - 1];
     assert!(responses.windows(2).all(|pair| pair[1] <= pair[0] * 1.001), "{responses:?}");
     assert!(responses[3] < last * 1.02, "{responses:?}");
+}
+
+/// So few wait that more servers would fit as well: what a higher load makes of that hangs on how many there are. Where the question says how many, nothing is open.
+#[test]
+fn figures_that_hang_on_open_servers_are_told() {
+    let folder = Folder::new();
+    let file = folder.file("t.jsonl", &spans(&station(7, 4, 0.45, 600), 1000, |_| true));
+    let rate = "scenario.\"host serve\".rate=x3";
+    let (code, _, words) = run(&["whatif", &file, "--set", rate]);
+    assert!(code != 2 && words.contains("figures hang on numbers of servers that traces leave open"), "{words}");
+    assert!(words.contains("servers of `host`: "), "{words}");
+    let (_, _, words) = run(&["whatif", &file, "--set", rate, "--set", "processor.host.multiplicity=4"]);
+    assert!(!words.contains("figures hang"), "{words}");
 }
 
 #[test]

@@ -96,7 +96,11 @@ impl Subject {
             let path = Path::of(&["processor", name, "multiplicity"]);
             let Some((servers, words)) = host.otherwise() else { continue };
             if let Source::Traces { settings, .. } = &mut other.source {
-                settings.set(&path, Kind::Servers, &Value::Number(servers.servers()));
+                let value = match servers {
+                    Multiplicity::Infinite => Value::Infinite,
+                    Multiplicity::Finite(count) => Value::Number(f64::from(count)),
+                };
+                settings.set(&path, Kind::Servers, &value);
                 told.push(format!("`{name}`: {words}"));
             }
         }

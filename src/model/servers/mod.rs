@@ -464,15 +464,15 @@ impl Host {
         if self.is_delay || self.utilization < IDLE {
             return None;
         }
-        if let Some((servers, _)) = self.or_waits {
-            let words = format!("{servers}, with waits within spans for something that was not traced");
-            return Some((Multiplicity::Finite(servers), words));
-        }
         let taken = self.servers / self.copies.max(1);
-        match most {
-            Some(most) if most > taken => Some((Multiplicity::Finite(most), most.to_string())),
-            Some(_) => None,
-            None => Some((Multiplicity::Infinite, "any number".to_owned())),
+        match (most, self.or_waits) {
+            (None, _) => Some((Multiplicity::Infinite, "any number".to_owned())),
+            (Some(most), _) if most > taken => Some((Multiplicity::Finite(most), most.to_string())),
+            (Some(_), waits) => {
+                let words =
+                    |servers: u32| format!("{servers}, with waits within spans for something that was not traced");
+                waits.map(|(servers, _)| (Multiplicity::Finite(servers), words(servers)))
+            }
         }
     }
 
@@ -538,7 +538,8 @@ fn described(host: &Host) -> String {
         ),
         None => others,
     };
-    let others = match host.or_waits {
+    // Where more servers would fit as well, too little is known to tell waits from them.
+    let others = match host.or_waits.filter(|_| most.is_some()) {
         Some((servers, busy)) => format!(
             "{others}; or {servers}, busy {}, where invocations wait for something that was not traced",
             percent(busy / f64::from(servers))

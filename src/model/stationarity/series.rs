@@ -56,7 +56,9 @@ pub fn of_counts(cells: &[(f64, f64)]) -> Option<Change> {
 
 /// The change of the mean of values that depend on those before, of which cells have the number and the sum.
 pub fn of_means(cells: &[(f64, f64)]) -> Option<Change> {
-    change(cells, FARTHER, &[2, 4, 8]).filter(|change| is_divided(cells, change.at) || is_trend(cells))
+    // A trend makes long stretches differ, and a variance of these.
+    let trend = || change(cells, FARTHER, &[2]).filter(|_| is_trend(cells));
+    change(cells, FARTHER, &[2, 4, 8]).filter(|change| is_divided(cells, change.at)).or_else(trend)
 }
 
 /// The number of values and their mean; `None` where there are no values.
