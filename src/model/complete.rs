@@ -108,12 +108,14 @@ pub fn complete_as_traced(
     for origin in &mut built.origins.entries {
         origin.doubt = certainty.of(origin.total, &origin.sources);
     }
-    let rates = OneFactor::of(sub);
+    let (rates, unknown) = (OneFactor::of(sub), Recording::default());
     findings.extend(chosen.into_iter().flatten());
     for customer in parts.customers.iter().filter(|customer| customer.members.is_empty()) {
         let (scenario, total) = (&customer.scenario, &customer.scenario_total);
         findings.extend(clocks::finding(scenario, total));
-        findings.extend(stationarity::finding(scenario, total, &recording, rates.as_ref()));
+        // What a configured load is of, the configuration knows.
+        let around = if customer.load.is_some() { &unknown } else { &recording };
+        findings.extend(stationarity::finding(scenario, total, around, rates.as_ref()));
     }
     findings.extend(sampling::finding(&parts.customers, load::told_weight));
     findings.extend(stationarity::work_findings(recorded));

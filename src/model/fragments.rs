@@ -34,8 +34,10 @@ const SENT: (u64, u64) = (50, 100);
 const APART: (u64, u64) = (2, 3);
 /// Of an entry that nobody calls, at most so many as this part of all whole operations: (50, 100).
 const UNCALLED: (u64, u64) = (50, 100);
-/// Of spans that were put in the place of lost ones, within traces that begin otherwise, at most so many as this part of all whole operations: several may be lost of each.
+/// Of spans that were put in the place of lost ones, within traces that begin otherwise, at most so many as this part of all whole operations: several may be lost of each, (200, 100),
 const PUT_THERE: (u64, u64) = (200, 100);
+/// if there are so many of these.
+const ENOUGH: u64 = 20;
 /// Where more than this part of all spans is lost, what was there cannot be inferred.
 const MOST_LOST: f64 = 0.5;
 /// Where no operation has lost its beginning, a smaller part of spans that was lost is not told.
@@ -199,7 +201,7 @@ impl Parts<'_> {
             // What lies in traces that begin otherwise is part of their operations, however seldom others call it.
             let begun = total.headless + total.pieces + total.unlinked;
             let rest = total.fragments.saturating_sub(begun);
-            let most = if is_put_there { PUT_THERE } else { UNCALLED };
+            let most = if is_put_there && whole >= ENOUGH { PUT_THERE } else { UNCALLED };
             let is_lost = is_silent
                 || within(total.fragments, of, limit)
                 || within(rest, whole, most) && (begun == 0 || is_put_there && within(begun, whole, UNCALLED));

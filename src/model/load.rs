@@ -197,10 +197,11 @@ impl Recording {
         recorded > MOSTLY * (to - from)
     }
 
-    /// The time from the first operation of a scenario to its last, and that in which any scenario was recorded, seconds, where all clocks tell dates.
+    /// The time from the first operation of a scenario to its last, and that of the one recording in which it lies, seconds, where all clocks tell dates.
     pub fn around(&self, total: &ScenarioTotal) -> Option<(f64, f64)> {
         let own = total.last_start?.abs_diff(total.first_start?) as f64 * 1e-9;
-        self.seconds.filter(|_| is_dated(total)).map(|whole| (own, whole))
+        // Of several recordings each may have scenarios of its own.
+        self.seconds.filter(|_| is_dated(total) && self.windows.len() == 1).map(|whole| (own, whole))
     }
 
     /// The rate at which operations of a scenario were seen to start. Of one with too few for a rate of its own, so many within the time that was recorded: it

@@ -6,7 +6,7 @@ use crate::diagnostic::quantity::percent;
 use crate::diagnostic::{Diagnostic, Place, Severity};
 use crate::lqn::Model;
 use crate::lqn::submodel::{EntryTotal, ScenarioTotal, SubModel};
-use crate::model::load::{self, toml_key};
+use crate::model::load::toml_key;
 use crate::model::parts::Parts;
 use crate::model::{Origins, codes};
 
@@ -80,8 +80,8 @@ pub fn note(parts: &Parts<'_>, sub: &SubModel, model: &Model, origins: &Origins)
     }
     // A sampler that keeps failures, and few of the others, leaves as many: nothing but the rate tells.
     let is_doubtful = |total: &ScenarioTotal| {
-        let many = total.operations >= FEWEST && total.failures.saturating_mul(10) >= total.operations;
-        many && !is_biased(total) && load::told_weight(total).is_none_or(|_| total.sampled.operations == 0)
+        let many = total.operations >= FEWEST && total.failures.saturating_mul(5) >= total.operations;
+        many && !is_biased(total) && total.sampled.operations == 0
     };
     for own in failing.iter().filter(|own| is_doubtful(&own.scenario_total)).take(SHOWN) {
         note.severity = Severity::Warning;

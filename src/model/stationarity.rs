@@ -50,7 +50,7 @@ const IN_BATCHES: f64 = 5.0;
 /// A scenario that goes on for a smaller part of the recording is not always there (ours),
 const FOR_A_TIME: f64 = 0.6;
 
-/// if it has so many operations: all of them lie in that part by chance once in 0.6^(1 - 30), two million.
+/// if it has so many operations: all of them lie in such a part by chance five times in a million.
 const OFTEN: u64 = 30;
 
 /// A scenario with a smaller part of the operations than one of so many tells nothing of others.
@@ -72,13 +72,11 @@ pub fn finding(
     recording: &Recording,
     rates: Option<&OneFactor>,
 ) -> Option<Diagnostic> {
-    if let Some(part) = for_a_time(scenario, total, recording) {
-        return Some(part);
-    }
+    let part = || for_a_time(scenario, total, recording);
     if !can_tell(total, recording) {
-        return batches(scenario, total);
+        return part().or_else(|| batches(scenario, total));
     }
-    told(scenario, total, rates).map(of_all).or_else(|| stall(scenario, total))
+    told(scenario, total, rates).map(of_all).or_else(part).or_else(|| stall(scenario, total))
 }
 
 /// What changes in the work of services within a recording of which all is modelled.
@@ -106,7 +104,7 @@ fn of_all(finding: Diagnostic) -> Diagnostic {
 fn for_a_time(scenario: &str, total: &ScenarioTotal, recording: &Recording) -> Option<Diagnostic> {
     let (own, whole) = recording.around(total)?;
     let part = own / whole;
-    if part > FOR_A_TIME || total.operations < OFTEN {
+    if own <= 0.0 || part > FOR_A_TIME || total.operations < OFTEN {
         return None;
     }
     let message = format!(

@@ -33,6 +33,7 @@ fn solved(text: &str) -> (f64, usize, bool) {
     let waits =
         calls.iter().filter(|own| own["kind"] == "sync" && own["to"].as_str().is_some_and(|to| to.contains("ask")));
     let told = solved.err.contains("request and answer by messages, taken as a call: 300");
+    assert!(!solved.err.contains("M039"), "nothing was lost: {}", solved.err);
     (busy.expect("it is there"), waits.count(), told)
 }
 
@@ -44,9 +45,40 @@ fn a_sender_that_waits_for_the_answer_calls() {
     assert_eq!((calls, told), (1, true));
 }
 
+/// Two requests at once, and an answer to each: both are waited for. What tells of progress before is no answer.
+#[test]
+fn answers_to_requests_at_once_are_waited_for() {
+    let text: String = (0..300).fold(String::new(), |text, number| {
+        let varies = (number * 37 % 23) * 20;
+        let rows: [Row; 11] = [
+            ("gw", 1, 0, 2, 0, 20_000 + varies, "go"),
+            ("gw", 2, 1, 4, 2000, 2300, "ask send"),
+            ("gw", 6, 1, 4, 2300, 2600, "ask other send"),
+            ("worker", 3, 2, 5, 2800, 17_000 + varies, "ask process"),
+            ("worker", 10, 3, 4, 4000, 4100, "progress send"),
+            ("gw", 11, 10, 5, 4500, 4600, "progress process"),
+            ("worker", 4, 3, 4, 16_700 + varies, 17_000 + varies, "answer send"),
+            ("gw", 5, 4, 5, 17_500 + varies, 17_900 + varies, "answer process"),
+            ("other", 7, 6, 5, 3000, 9000 + varies, "ask other process"),
+            ("other", 8, 7, 4, 8700 + varies, 9000 + varies, "answer other send"),
+            ("gw", 9, 8, 5, 9500 + varies, 9800 + varies, "answer other process"),
+        ];
+        text + &spans_at(number + 1, number * 100_000, &rows, "")
+    });
+    let folder = Folder::new();
+    let file = folder.file("t.jsonl", &text);
+    let model = run(&["solve", &file, "--format", "json"]);
+    assert!(model.err.contains("request and answer by messages, taken as a call: 600"), "{}", model.err);
+    let (_, calls, _) = solved(&text);
+    assert_eq!(calls, 2);
+}
+
 #[test]
 fn who_is_gone_or_at_other_work_waits_for_no_answer() {
     let (_, calls, told) = solved(&recorded(10_000, None));
+    assert_eq!((calls, told), (0, false));
+    // It works for longer than the answer takes.
+    let (_, calls, told) = solved(&recorded(60_000, None));
     assert_eq!((calls, told), (0, false));
     let (_, calls, told) = solved(&recorded(20_000, Some(("gw", 6, 1, 3, 3000, 15_000, "read"))));
     assert_eq!((calls, told), (0, false));

@@ -18,6 +18,9 @@ const EARLY: f64 = 6.0;
 
 const SECOND: i64 = 1_000_000_000;
 
+/// The first of them varies by at least so much of the mean time between two: by all of it where they come at random.
+const CHANCE: f64 = 0.3;
+
 /// How many operations of each second were kept at most, where the starts of all of these show that no more were.
 pub fn of<'t>(totals: impl Iterator<Item = &'t ScenarioTotal>) -> Option<u64> {
     let mut starts: Vec<i64> = Vec::new();
@@ -43,18 +46,32 @@ fn at(starts: &[i64], begin: i64) -> Option<u64> {
         return None;
     }
     let mut counts = vec![0_u64; count];
+    let mut ends: Vec<(i64, i64)> = vec![(SECOND, 0); count];
     let (mut early, mut all) = (0.0, 0.0);
     for start in starts {
         let place = second(start) - first - 1;
-        if let Some(own) = usize::try_from(place).ok().and_then(|place| counts.get_mut(place)) {
-            *own += 1;
-            all += 1.0;
-            early += f64::from(u8::from(start.saturating_sub(begin).rem_euclid(SECOND) < SECOND / 2));
-        }
+        let Some(place) = usize::try_from(place).ok().filter(|place| *place < count) else { continue };
+        let phase = start.saturating_sub(begin).rem_euclid(SECOND);
+        counts[place] += 1;
+        ends[place] = (ends[place].0.min(phase), ends[place].1.max(phase));
+        all += 1.0;
+        early += f64::from(u8::from(phase < SECOND / 2));
     }
     let most = counts.iter().copied().max().filter(|most| *most >= EACH)?;
     let same = counts.iter().filter(|count| **count == most).count();
-    (same as f64 >= SAME * count as f64 && early - all / 2.0 > EARLY * f64::sqrt(all) / 2.0).then_some(most)
+    let is_limit = same as f64 >= SAME * count as f64 && early - all / 2.0 > EARLY * f64::sqrt(all) / 2.0;
+    (is_limit && comes_by_chance(&ends, most)).then_some(most)
+}
+
+/// Whether the first operation of each second comes at random, as a sampler lets it, and not always at the same time, as jobs and paced users do.
+fn comes_by_chance(ends: &[(i64, i64)], each: u64) -> bool {
+    let ends: Vec<(f64, f64)> =
+        ends.iter().filter(|(first, last)| first <= last).map(|(first, last)| (*first as f64, *last as f64)).collect();
+    let count = ends.len() as f64;
+    let mean = ends.iter().map(|own| own.0).sum::<f64>() / count;
+    let varies = (ends.iter().map(|own| (own.0 - mean).powi(2)).sum::<f64>() / count).sqrt();
+    let between = ends.iter().map(|own| own.1 - own.0).sum::<f64>() / count / (each.max(2) - 1) as f64;
+    varies > CHANCE * between
 }
 
 #[cfg(test)]
@@ -68,6 +85,13 @@ mod tests {
         let mut starts: Vec<i64> = (0..100 * each).map(of).collect();
         starts.sort_unstable();
         starts
+    }
+
+    /// Jobs and paced users come at the same times in each second.
+    #[test]
+    fn what_comes_at_the_same_times_is_no_limit() {
+        let of = |number: i64| number / 5 * SECOND + number % 5 * SECOND / 50;
+        assert_eq!(at(&(0..500).map(of).collect::<Vec<i64>>(), 0), None);
     }
 
     #[test]

@@ -45,11 +45,17 @@ pub(super) fn levels(
 const WORKING: [f64; 17] =
     [0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85];
 
+/// Where they would want one for less of their time, hardly anything is known of that: they are a delay.
+const LEAST_WORK: f64 = 0.2;
+
 /// Such waits are so much less likely than none, as minus the logarithm of a weight (ours).
 const WAITS: f64 = 4.0;
 
 /// So much likelier are fewer servers than there are cores, as the logarithm of a ratio, where they are taken (ours): four standard errors.
 const FEWER: f64 = 8.0;
+
+/// What is less likely by no more is nearly as likely (ours).
+const NEARLY: f64 = 1.0;
 
 /// What is so much likelier is clearly so, as the logarithm of a ratio (ours).
 const CLEARLY: f64 = 2.0;
@@ -113,14 +119,17 @@ pub(super) fn fewer_than(all: &Fit, occupancy: &Occupancy, probability: f64, see
     if all.unlikelihood <= FEWER || !occupancy.is_whole(probability) {
         return None;
     }
-    let free = fitted(occupancy, probability, seen, Known { servers: None, ..known });
+    // A part is one of all cores that are told.
+    let cores = f64::from(all.servers) * occupancy.stations as f64;
+    let busy = known.busy.map(|busy| Busy::Cores(busy.cores(cores)));
+    let free = fitted(occupancy, probability, seen, Known { servers: None, busy, ..known });
     let is_fewer = !free.is_delay && free.servers < all.servers;
     (is_fewer && free.unlikelihood + FEWER < all.unlikelihood).then_some(free)
 }
 
 /// The same or, where they explain stays clearly better, as many servers as are given, or fewer than were found, and waits for something that was not traced.
 fn beside_waits(occupancy: &Occupancy, probability: f64, seen: f64, known: Known, mut fit: Fit) -> Fit {
-    if known.busy.is_some() || !occupancy.is_whole(probability) {
+    if known.busy.is_some() || fit.is_delay || !occupancy.is_whole(probability) {
         return fit;
     }
     let is_given = known.servers.is_some();
@@ -128,7 +137,7 @@ fn beside_waits(occupancy: &Occupancy, probability: f64, seen: f64, known: Known
     let counts = if is_given { vec![fit.servers] } else { candidates(fit.servers as usize) };
     let mut best: Option<(f64, Fit)> = None;
     for servers in counts.into_iter().filter(|servers| (*servers as usize) < occupancy.most) {
-        let least = best.as_ref().map_or(fit.unlikelihood + CLEARLY, |(least, _)| *least);
+        let least = best.as_ref().map_or(fit.unlikelihood + NEARLY, |(least, _)| *least);
         if prior(servers) >= least {
             continue;
         }
@@ -162,6 +171,9 @@ fn waiting_at(occupancy: &Occupancy, probability: f64, seen: f64, (servers, know
     let tried: Vec<(f64, Fit)> = WORKING.iter().map(|working| of(*working)).collect();
     let likely = |place: usize| tried[place].1.unlikelihood;
     let best = (0..tried.len()).min_by(|one, other| likely(*one).total_cmp(&likely(*other)))?;
+    if WORKING[best] < LEAST_WORK {
+        return None;
+    }
     let fits = |(_, own): &&(f64, Fit)| own.unlikelihood <= tried[best].1.unlikelihood + 0.5 * FITS.powi(2);
     let fitting = tried.iter().filter(fits).map(|(busy, own)| (own.servers, busy / there)).collect();
     // The least of a parabola through the best and those beside it.

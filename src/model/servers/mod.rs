@@ -165,6 +165,9 @@ impl Traced {
             let is_bound = configuration.bounds.contains(&name);
             let fewer = if is_bound { fewer_than(&fit, &occupancy, probability, seen, known) } else { None };
             let bound = fewer.is_some().then_some(fit.servers);
+            // A measured part is one of all cores that are told.
+            let cores = f64::from(fit.servers) * stations;
+            let busy = busy.map(|busy| if bound.is_some() { Busy::Cores(busy.cores(cores)) } else { busy });
             fit = fewer.unwrap_or(fit);
             let there = seen / probability;
             let is_told = busy.is_some();

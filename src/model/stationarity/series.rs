@@ -18,8 +18,8 @@ const SIDE: usize = 3;
 /// A trend is one of so many stretches of equal length.
 const TREND: usize = 8;
 
-/// Of the 28 pairs of these no more lie the other way: 222 of their 40,320 orders have so few.
-const OUT_OF_ORDER: usize = 3;
+/// Of the pairs of these no more than one of so many lie the other way, 3 of 28: 222 of 40,320 orders have so few.
+const OUT_OF_ORDER: usize = 9;
 
 /// Stretches of which the variance is taken are of no more than one of so many cells.
 const WINDOWS: usize = 8;
@@ -87,7 +87,7 @@ fn is_trend(cells: &[(f64, f64)]) -> bool {
     let pairs = || means.iter().enumerate().flat_map(|(at, one)| means[at + 1..].iter().map(move |next| (one, next)));
     let (rises, falls) =
         (pairs().filter(|(one, next)| one < next).count(), pairs().filter(|(one, next)| one > next).count());
-    means.len() + 1 >= TREND && rises.min(falls) <= OUT_OF_ORDER
+    means.len() + 1 >= TREND && rises.min(falls) * OUT_OF_ORDER <= rises + falls
 }
 
 /// The variance of a value as sums over many of them see it: from neighbouring cells on the mean, and from neighbouring stretches of several by the

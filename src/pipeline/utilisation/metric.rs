@@ -18,16 +18,12 @@ pub fn known(name: &str, unit: &str) -> Known {
     let name = name.replace('.', "_").to_lowercase();
     let percent = unit == "%" || name.ends_with("_percent");
     let ends = |endings: &[&str]| endings.iter().any(|ending| name.ends_with(ending));
-    // A request bounds nothing, and time in which a quota stalls is not used.
-    if ends(&["request_utilization", "request_utilization_ratio"])
+    // A limit or request that nobody tells, and time in which a quota stalls.
+    if ends(&["limit_utilization", "limit_utilization_ratio", "request_utilization", "request_utilization_ratio"])
         || name.contains("throttled")
         || name.contains("_cfs_")
     {
         return Known::Other;
-    }
-    // A limit is as many servers as there are.
-    if name.contains("cpu") && ends(&["limit_utilization", "limit_utilization_ratio"]) {
-        return Known::Utilisation(if percent { ValueUnit::Percent } else { ValueUnit::Ratio });
     }
     if ends(&["cpu_time", "cpu_time_seconds_total", "cpu_time_total", "cpu_seconds_total", "cpu_usage_seconds_total"]) {
         return Known::Utilisation(ValueUnit::Seconds);
@@ -129,11 +125,7 @@ mod tests {
         assert_eq!(of("process.cpu.utilization"), Known::Utilisation(ValueUnit::Ratio));
         assert_eq!(of("jvm.cpu.recent_utilization"), Known::Utilisation(ValueUnit::Ratio));
         assert_eq!(of("container_cpu_cfs_throttled_seconds_total"), Known::Other);
-        for limit in ["k8s.container.cpu_limit_utilization", "k8s.pod.cpu.limit_utilization"] {
-            assert_eq!(of(limit), Known::Utilisation(ValueUnit::Ratio));
-        }
-        assert_eq!(of("k8s.pod.memory_limit_utilization"), Known::Other);
-        assert_eq!(of("k8s.container.cpu_request_utilization"), Known::Other);
+        assert_eq!(of("k8s.container.cpu.limit.utilization"), Known::Other);
         assert_eq!(of("http_requests_total"), Known::Other);
     }
 

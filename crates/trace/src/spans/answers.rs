@@ -2,7 +2,10 @@
 //!
 //! A service sends a request as a message, works on nothing until the answer comes as another message, and goes on: a remote procedure call made of two messages. Instrumentation
 //! records a PRODUCER and a CONSUMER for each of them, and the CONSUMER of the answer as a piece of work by itself. Here the call is one again: the PRODUCER of the request waits as
-//! a CLIENT does until the answer is there, the CONSUMER of the request serves it, and work on the answer is part of what asked.
+//! a CLIENT does until the answer is there, the CONSUMER of the request serves it, and work on the answer is part of what asked. Of several messages that come back the last one is the
+//! answer: those before may tell of progress, or ask something themselves.
+//!
+//! Who waits does little else: where what asked has more time of its own than it waits, it works, and the message comes back beside that.
 
 use rustc_hash::FxHashMap;
 
@@ -17,6 +20,9 @@ const HOPS: usize = 32;
 
 /// Who waits for an answer has other calls under way for at most one part in so many of the wait.
 const IDLE: i64 = 2;
+
+/// A span that sends more requests is no call that waits for each.
+const MOST: usize = 64;
 
 /// A request and its answer, as spans.
 struct Exchange {
@@ -38,56 +44,101 @@ pub(super) fn join(work: &mut Work<'_>) {
     if found.is_empty() {
         return;
     }
-    let mut below: FxHashMap<u32, Vec<u32>> = found.iter().map(|own| (own.asks, Vec::new())).collect();
+    let mut children: FxHashMap<u32, Vec<u32>> =
+        found.iter().flat_map(|own| [(own.asks, Vec::new()), (own.request, Vec::new())]).collect();
     for &index in &work.sorted {
-        if let Some(children) = below.get_mut(&work.parent[index as usize]) {
+        if let Some(children) = children.get_mut(&work.parent[index as usize]) {
             children.push(index);
         }
     }
-    // The first answer is what is waited for.
-    let mut first: FxHashMap<u32, i64> = FxHashMap::default();
+    let mut last: FxHashMap<u32, i64> = FxHashMap::default();
     for own in &found {
         let came = work.span(own.answer).start;
-        first.entry(own.request).and_modify(|first| *first = came.min(*first)).or_insert(came);
+        last.entry(own.request).and_modify(|last| *last = came.max(*last)).or_insert(came);
     }
+    let mut of: FxHashMap<u32, Vec<Exchange>> = FxHashMap::default();
+    let mut askers: Vec<u32> = Vec::new();
     for own in found {
-        let (sent, came) = (work.span(own.request).end, work.span(own.answer).start);
-        let others = below[&own.asks].iter().filter(|child| **child != own.request);
-        let busy: i64 = others.map(|child| within(work, *child, sent, came)).sum();
-        if busy > (came - sent) / IDLE || first.get(&own.request) != Some(&came) {
-            continue;
+        // Messages that others take, too, are news and no requests.
+        let is_request = children[&own.request] == [own.serves];
+        if is_request && last.get(&own.request) == Some(&work.span(own.answer).start) {
+            last.remove(&own.request);
+            let all = of.entry(own.asks).or_default();
+            if all.is_empty() {
+                askers.push(own.asks);
+            }
+            all.push(own);
         }
-        first.remove(&own.request);
-        work.count("request and answer by messages, taken as a call", own.request, |place| {
-            Diagnostic::new(
-                Severity::Note,
-                codes::ANSWER,
-                place,
-                "this message is a request whose sender waits for an answer that is a message, too",
-            )
-            .with_note("request and answer are one synchronous call: the sender works on nothing between them")
-        });
-        let is = |work: &mut Work<'_>, index: u32, kind: SpanKind| {
-            let span = &mut work.spans.spans[index as usize];
-            (span.kind, span.messaging) = (kind, Messaging::None);
-        };
-        is(work, own.request, SpanKind::Client);
-        is(work, own.serves, SpanKind::Server);
-        is(work, own.answer, SpanKind::Internal);
-        if work.span(own.replies).sends_message() {
-            is(work, own.replies, SpanKind::Internal);
-            work.spans.spans[own.replies as usize].peer = Name::NONE;
-        }
-        let request = &mut work.spans.spans[own.request as usize];
-        (request.end, request.peer) = (came, Name::NONE);
-        work.parent[own.answer as usize] = own.asks;
+    }
+    let waits: Vec<Exchange> = askers
+        .into_iter()
+        .filter_map(|asks| of.remove(&asks))
+        .filter(|exchanges| waits_for(work, exchanges, &children))
+        .flatten()
+        .collect();
+    for own in waits {
+        make_call(work, &own);
     }
 }
 
-/// How long a span was under way between two times.
-fn within(work: &Work<'_>, span: u32, from: i64, to: i64) -> i64 {
-    let span = work.span(span);
-    (span.end.min(to) - span.start.max(from)).max(0)
+/// Whether what asks does hardly anything but wait for these answers.
+fn waits_for(work: &Work<'_>, exchanges: &[Exchange], children: &FxHashMap<u32, Vec<u32>>) -> bool {
+    let Some(asks) = exchanges.first().map(|own| own.asks).filter(|_| exchanges.len() <= MOST) else { return false };
+    let calls: Vec<u32> =
+        children[&asks].iter().copied().filter(|child| work.span(*child).kind == SpanKind::Client).collect();
+    let mut waits: Vec<(i64, i64)> =
+        exchanges.iter().map(|own| (work.span(own.request).start, work.span(own.answer).start)).collect();
+    let during = |from: i64, to: i64| {
+        calls.iter().fold(0_i64, |sum, child| {
+            let call = work.span(*child);
+            sum.saturating_add(call.end.min(to).saturating_sub(call.start.max(from)).max(0))
+        })
+    };
+    if waits.iter().any(|(from, to)| during(*from, *to) > to.saturating_sub(*from) / IDLE) {
+        return false;
+    }
+    waits.sort_unstable();
+    let (mut waited, mut until) = (0_i64, i64::MIN);
+    for (from, to) in waits {
+        waited = waited.saturating_add(to.saturating_sub(from.max(until)).max(0));
+        until = until.max(to);
+    }
+    let asking = work.span(asks);
+    let own =
+        asking.end.saturating_sub(asking.start).saturating_sub(during(asking.start, asking.end)).saturating_sub(waited);
+    own <= waited
+}
+
+fn make_call(work: &mut Work<'_>, own: &Exchange) {
+    let came = work.span(own.answer).start;
+    work.count("request and answer by messages, taken as a call", own.request, |place| {
+        Diagnostic::new(
+            Severity::Note,
+            codes::ANSWER,
+            place,
+            "this message is a request whose sender waits for an answer that is a message, too",
+        )
+        .with_note("request and answer are one synchronous call: the sender works on nothing between them")
+    });
+    let asks = work.span(own.asks).id;
+    let is = |work: &mut Work<'_>, index: u32, kind: SpanKind| {
+        let span = &mut work.spans.spans[index as usize];
+        (span.kind, span.messaging) = (kind, Messaging::None);
+    };
+    is(work, own.request, SpanKind::Client);
+    is(work, own.serves, SpanKind::Server);
+    is(work, own.answer, SpanKind::Internal);
+    if work.span(own.replies).sends_message() {
+        is(work, own.replies, SpanKind::Internal);
+        work.spans.spans[own.replies as usize].peer = Name::NONE;
+    }
+    let request = &mut work.spans.spans[own.request as usize];
+    (request.end, request.peer) = (came, Name::NONE);
+    // Below a span of another name they would have lost theirs.
+    for index in [own.request, own.answer] {
+        work.spans.spans[index as usize].parent = asks;
+        work.parent[index as usize] = own.asks;
+    }
 }
 
 /// The request that a message answers: one that its receiver sent from a span that is under way when the answer comes.
@@ -108,7 +159,15 @@ fn exchange(work: &Work<'_>, answer: u32) -> Option<Exchange> {
             let serves = work.span(below);
             let is_request = span.sends_message() && serves.works_on_messages() && serves.batch <= 1;
             let is_here = span.instance == own.instance && span.start <= own.start;
-            let asks = above(at).filter(|_| is_request && is_here)?;
+            let mut asks = above(at).filter(|_| is_request && is_here)?;
+            // A send may have a span of its own around it.
+            for _ in 0..HOPS {
+                let around = work.span(asks);
+                if around.end >= own.start || around.kind != SpanKind::Internal {
+                    break;
+                }
+                asks = above(asks)?;
+            }
             let asking = work.span(asks);
             let waits = asking.service == own.service && asking.instance == own.instance && asking.end >= own.start;
             return waits.then_some(Exchange { asks, request: at, serves: below, replies, answer });
