@@ -54,6 +54,9 @@ const WAITS: f64 = 4.0;
 /// So much likelier are fewer servers than there are cores, as the logarithm of a ratio, where they are taken (ours): four standard errors.
 const FEWER: f64 = 8.0;
 
+/// Servers that are busier than this are as good as always busy (ours).
+const FULL: f64 = 0.95;
+
 /// What is less likely by no more is nearly as likely (ours).
 const NEARLY: f64 = 1.0;
 
@@ -144,7 +147,9 @@ fn beside_waits(occupancy: &Occupancy, probability: f64, seen: f64, known: Known
         let all = servers.saturating_mul(occupancy.stations as u32);
         let known = Known { servers: Some(Multiplicity::Finite(all)), ..known };
         let own = waiting_at(occupancy, probability, seen, (servers, known));
-        if let Some(own) = own
+        let is_full = |own: &Fit| own.busy.is_some_and(|busy| busy.cores(0.0) > FULL * f64::from(all));
+        // What is always busy is overloaded, and waits explain nothing of that.
+        if let Some(own) = own.filter(|own| is_given || !is_full(own))
             && prior(servers) + own.unlikelihood < least
         {
             best = Some((prior(servers) + own.unlikelihood, own));
