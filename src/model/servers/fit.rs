@@ -74,7 +74,7 @@ pub(super) struct Fit {
     /// Numbers of servers that fit, and the part of the time that is work with each.
     pub fitting: Vec<(u32, f64)>,
     /// How busy they are where stays wait for something that was not traced, and nothing but stays tells how long.
-    pub busy: Option<Busy>,
+    pub busy: Option<f64>,
     /// So many servers of which so many are busy would fit as well, if stays wait for something that was not traced.
     pub or_waits: Option<(u32, f64)>,
     /// Minus the logarithm of how likely it is.
@@ -93,6 +93,20 @@ pub(super) struct Known {
     pub early: f64,
     /// How requests come to copies, where arrivals are open.
     pub arrivals: Option<Dispatching>,
+}
+
+impl Fit {
+    /// Servers without waits beside them.
+    fn plain(
+        servers: u32,
+        discipline: Discipline,
+        range: (u32, Option<u32>),
+        imputed: Imputed,
+        unlikelihood: f64,
+    ) -> Self {
+        let (fitting, busy, or_waits) = (Vec::new(), None, None);
+        Self { servers, is_delay: false, discipline, range, imputed, fitting, busy, or_waits, unlikelihood }
+    }
 }
 
 impl Known {
@@ -147,7 +161,7 @@ fn beside_waits(occupancy: &Occupancy, probability: f64, seen: f64, known: Known
         let all = servers.saturating_mul(occupancy.stations as u32);
         let known = Known { servers: Some(Multiplicity::Finite(all)), ..known };
         let own = waiting_at(occupancy, probability, seen, (servers, known));
-        let is_full = |own: &Fit| own.busy.is_some_and(|busy| busy.cores(0.0) > FULL * f64::from(all));
+        let is_full = |own: &Fit| own.busy.is_some_and(|busy| busy > FULL * f64::from(all));
         // What is always busy is overloaded, and waits explain nothing of that.
         if let Some(own) = own.filter(|own| is_given || !is_full(own))
             && prior(servers) + own.unlikelihood < least
@@ -158,7 +172,7 @@ fn beside_waits(occupancy: &Occupancy, probability: f64, seen: f64, known: Known
     match best {
         Some((score, own)) if is_given && score < fit.unlikelihood || score + CLEARLY < fit.unlikelihood => own,
         Some((_, own)) if !is_given => {
-            fit.or_waits = own.busy.map(|busy| (own.servers, busy.cores(0.0)));
+            fit.or_waits = own.busy.map(|busy| (own.servers, busy));
             fit
         }
         _ => fit,
@@ -187,7 +201,7 @@ fn waiting_at(occupancy: &Occupancy, probability: f64, seen: f64, (servers, know
     let step = WORKING[1] - WORKING[0];
     let beside = if bend > 0.0 { (-slope / bend).clamp(-0.5, 0.5) * step } else { 0.0 };
     let (busy, own) = of(WORKING[best] + beside);
-    Some(Fit { busy: Some(Busy::Cores(busy)), fitting, ..own })
+    Some(Fit { busy: Some(busy), fitting, ..own })
 }
 
 fn fitted_where(occupancy: &Occupancy, probability: f64, seen: f64, known: Known, may_wait: bool) -> Fit {
@@ -212,17 +226,7 @@ fn fitted_where(occupancy: &Occupancy, probability: f64, seen: f64, known: Known
         let best = best_of(servers, telling(servers));
         let range = (servers, Some(servers));
         let (discipline, unlikelihood, imputed) = (best.discipline, best.unlikelihood(), best.imputed);
-        return Fit {
-            servers,
-            is_delay: false,
-            discipline,
-            range,
-            imputed,
-            fitting: Vec::new(),
-            busy: None,
-            or_waits: None,
-            unlikelihood,
-        };
+        return Fit::plain(servers, discipline, range, imputed, unlikelihood);
     }
     let seen_each = seen / occupancy.stations as f64;
     let most = if probability < 1.0 { (seen_each / probability * 4.0).ceil() as usize + 4 } else { occupancy.most };
@@ -256,17 +260,7 @@ fn fitted_where(occupancy: &Occupancy, probability: f64, seen: f64, known: Known
         if is_likelier(&whole) {
             let range = (least.map_or(servers, |least| servers.min(least)), None);
             let (discipline, imputed) = (Discipline::Sharing, whole.imputed);
-            return Fit {
-                servers,
-                is_delay: true,
-                discipline,
-                range,
-                imputed,
-                fitting: Vec::new(),
-                busy: None,
-                or_waits: None,
-                unlikelihood,
-            };
+            return Fit { is_delay: true, ..Fit::plain(servers, discipline, range, imputed, unlikelihood) };
         }
     }
     let best = best_of(servers, evidence);
@@ -275,17 +269,7 @@ fn fitted_where(occupancy: &Occupancy, probability: f64, seen: f64, known: Known
     let most = fit.last().map_or(servers, |(most, _)| servers.max(*most));
     let range = (least, (most < last).then_some(most));
     let (discipline, imputed) = (best.discipline, best.imputed);
-    Fit {
-        servers,
-        is_delay: false,
-        discipline,
-        range,
-        imputed,
-        fitting: fit,
-        busy: None,
-        or_waits: None,
-        unlikelihood: score,
-    }
+    Fit { fitting: fit, ..Fit::plain(servers, discipline, range, imputed, score) }
 }
 
 /// A number of servers that is tried.

@@ -171,7 +171,7 @@ impl Traced {
             fit = fewer.unwrap_or(fit);
             let there = seen / probability;
             let is_told = busy.is_some();
-            let busy = busy.or(fit.busy);
+            let busy = busy.or(fit.busy.map(Busy::Cores));
             if fit.is_delay {
                 traced.hosts.insert(name, Host::delay(&fit, &occupancy, there));
                 continue;
