@@ -8,7 +8,7 @@ use dyelog::trace::codes::{BAD_MESSAGE, IMPOSSIBLE_TIME, LOST_RECORDS, NEGATIVE_
 
 use crate::store::LEVELS;
 
-/// Times and reasons that are told apart until they are stored: what hostile spans name beyond counts where they came.
+/// The most pairs of interval and reason in memory. A span beyond them counts in the interval of its arrival, so that hostile times take no more memory.
 const MOST: usize = 4096;
 
 /// Why a span is set aside.

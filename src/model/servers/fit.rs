@@ -136,7 +136,7 @@ pub(super) fn fewer_than(all: &Fit, occupancy: &Occupancy, probability: f64, see
     if all.unlikelihood <= FEWER || !occupancy.is_whole(probability) {
         return None;
     }
-    // A part is one of all cores that are told.
+    // A measured share is relative to all cores that metrics or resources tell.
     let cores = f64::from(all.servers) * occupancy.stations as f64;
     let busy = known.busy.map(|busy| Busy::Cores(busy.cores(cores)));
     let free = fitted(occupancy, probability, seen, Known { servers: None, busy, ..known });

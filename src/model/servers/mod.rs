@@ -165,7 +165,7 @@ impl Traced {
             let is_bound = configuration.bounds.contains(&name);
             let fewer = if is_bound { fewer_than(&fit, &occupancy, probability, seen, known) } else { None };
             let bound = fewer.is_some().then_some(fit.servers);
-            // A measured part is one of all cores that are told.
+            // A measured share is relative to all cores that metrics or resources tell.
             let cores = f64::from(fit.servers) * stations;
             let busy = busy.map(|busy| if bound.is_some() { Busy::Cores(busy.cores(cores)) } else { busy });
             fit = fewer.unwrap_or(fit);

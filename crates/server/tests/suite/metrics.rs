@@ -347,7 +347,7 @@ fn on_host(payload: &[u8]) -> Vec<u8> {
     read.encode_to_vec()
 }
 
-/// How many cores a service has is told by metrics: to the server, and to commands that read what it exports.
+/// Metrics tell the server how many cores a service has. Its export tells the same to commands.
 #[test]
 fn counts_of_cores_are_servers() {
     let folder = tempfile::tempdir().unwrap();
