@@ -3,9 +3,10 @@
 use clap::Args;
 use dyelog::model::parameter::check_change;
 use dyelog::report;
-use dyelog::solve::SolveOptions;
+use dyelog::solve::{SolveOptions, solve};
 use dyelog::study::bottleneck::bottlenecks_observed;
 use dyelog::study::open_servers::limit_is_open;
+use dyelog::study::outlook;
 
 use crate::cli::args::{Form, OutputArguments, SourceArguments};
 use crate::cli::exit::Exit;
@@ -43,12 +44,14 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     let base = subjects[0].subject.base();
     let model = &base.model;
     let mut progress = Iterations::new("looking for bottlenecks");
+    let results = solve(model, &SolveOptions::default(), None, &mut progress)?.results;
+    let outlook = outlook::capacity(model, &results, base.origins.as_ref());
     let found = bottlenecks_observed(model, &SolveOptions::default(), &mut progress)?;
     progress.done();
     terminal.report(limit_is_open(&base.model, base.origins.as_ref()).as_slice());
     let text = match arguments.format {
-        Form::Text => report::bottleneck::text(model, &found, terminal.look(&arguments.output)),
-        Form::Json => report::bottleneck::json(model, &found),
+        Form::Text => report::bottleneck::text(model, &found, &outlook, terminal.look(&arguments.output)),
+        Form::Json => report::bottleneck::json(model, &found, &outlook),
     };
     output::write(&arguments.output, &text)?;
     if found.steps.iter().all(|step| step.converged) {

@@ -1,4 +1,4 @@
-//! How many connections callers have to a peer that records no spans, where calls were seen to wait for one.
+//! How many connections callers have to a peer, where calls were seen to wait for one.
 //!
 //! A call waits for a connection of a pool before its span begins: the wait looks like work of the caller. It shows all the same. No more calls of
 //! an instance than there are connections are ever under way together, and most calls that take the last connection begin right when another call ends, after stretches of
@@ -12,14 +12,16 @@ use rustc_hash::FxHashMap;
 use crate::lqn::stays::{Rank, Stay, UNDATED};
 use crate::lqn::submodel::{EntryIndex, EntryTotal, Interaction, Moments, RequestKind, Seconds, SubModel};
 use crate::model::load;
-use crate::model::pools::{BY_CHANCE, ENOUGH, LONGER, Pool, RIGHT_AFTER, by_chance, is_no_chance, step_of};
+use crate::model::pools::{
+    BY_CHANCE, ENOUGH, LONGER, Pool, RIGHT_AFTER, by_chance, is_no_chance, shorten_network, step_of,
+};
 use crate::names::Name;
 
 /// Of the calls that take the last connection and may have waited for it, so many begin right when another one ends: (1, 3). With m connections that are busy for the part ρ
 /// of the time it is about ρ of them (M/M/m).
 const MOSTLY: (usize, usize) = (1, 3);
 
-/// So many invocations of a peer's entries recorded no spans of it: (98, 100).
+/// So many invocations of the entries of a peer without spans recorded none, and no more of the entries of others: (98, 100).
 const SILENT: (u64, u64) = (98, 100);
 
 /// A stretch of a caller's work: its entry, and the how-manieth of the invocation it is.
@@ -34,6 +36,8 @@ struct Before {
     kind: Kind,
     start: i64,
     length: u64,
+    /// The instance of the caller.
+    site: u32,
 }
 
 /// What was seen of the pools of callers' instances.
@@ -56,7 +60,7 @@ pub fn take_off_waits(sub: &mut SubModel) -> BTreeMap<Name, Pool> {
         return BTreeMap::new();
     }
     let mut pools = BTreeMap::new();
-    for (peer, entries) in peers(sub) {
+    for (peer, Peer { entries, is_silent }) in peers(sub) {
         let callers = callers(sub, &entries);
         // Pools of several tasks make no one number of threads.
         let [first, rest @ ..] = &callers[..] else { continue };
@@ -68,28 +72,42 @@ pub fn take_off_waits(sub: &mut SubModel) -> BTreeMap<Name, Pool> {
         let visits = totals().filter_map(|entry| entry.visits.complete_before());
         let before: Option<Rank> =
             visits.chain(callers.iter().filter_map(|caller| sub.entry(*caller).stays.complete_before())).min();
-        let looked = Looked::at(totals(), &Stretches::of(sub, &callers, before), before);
+        let stretches = Stretches::of(sub, &callers, before);
+        let calls_of = if is_silent { calls_without_visits } else { calls_with_visits };
+        let looked = Looked::at(&calls_of(totals(), &stretches, before), &stretches);
         let Some((pool, lengths)) = looked.pool(of) else { continue };
         let calls: u64 = totals().map(|entry| entry.invocations).sum();
+        if !is_silent {
+            hold_while_on_the_way(sub, &callers, &entries);
+        }
         let taken: f64 = callers.iter().map(|caller| shorten(sub.entry_mut(*caller), *caller, &lengths, before)).sum();
         pools.insert(peer, Pool { wait: taken / calls.max(1) as f64, ..pool });
     }
     pools
 }
 
-/// Entries of tasks that recorded no spans of their own, by task.
-fn peers(sub: &SubModel) -> BTreeMap<Name, Vec<EntryIndex>> {
+/// What is called.
+struct Peer {
+    entries: Vec<EntryIndex>,
+    /// Whether it records no spans of its own.
+    is_silent: bool,
+}
+
+/// Tasks whose callers wait for each call, and that record spans of hardly any invocation or of nearly all.
+fn peers(sub: &SubModel) -> BTreeMap<Name, Peer> {
     let mut tasks: BTreeMap<Name, Vec<EntryIndex>> = BTreeMap::new();
     let services = sub.canonical_order().into_iter();
     for index in services.filter(|index| sub.entry(*index).interaction != Interaction::Customer) {
         tasks.entry(sub.entry(index).task).or_default().push(index);
     }
-    let is_silent = |index: &EntryIndex| {
-        let entry = sub.entry(*index);
-        entry.interaction == Interaction::Rendezvous && entry.silent * SILENT.1 >= entry.invocations * SILENT.0
+    let peer = |(task, entries): (Name, Vec<EntryIndex>)| {
+        let totals = || entries.iter().map(|index| sub.entry(*index));
+        let is_silent = totals().all(|entry| entry.silent * SILENT.1 >= entry.invocations * SILENT.0);
+        let is_recorded = || totals().all(|entry| entry.silent * SILENT.1 <= entry.invocations * (SILENT.1 - SILENT.0));
+        let is_waited_for = totals().all(|entry| entry.interaction == Interaction::Rendezvous);
+        (is_waited_for && (is_silent || is_recorded())).then_some((task, Peer { entries, is_silent }))
     };
-    tasks.retain(|_, entries| entries.iter().all(is_silent));
-    tasks
+    tasks.into_iter().filter_map(peer).collect()
 }
 
 /// Entries that call one of these and wait for it.
@@ -109,7 +127,7 @@ impl Stretches {
         let mut stretches = Vec::new();
         for &caller in callers {
             for stay in sub.entry(caller).stays.kept().into_iter().filter(|stay| is_told(stay, before)) {
-                let own = Before { kind: (caller, stay.part), start: stay.start, length: stay.length };
+                let own = Before { kind: (caller, stay.part), start: stay.start, length: stay.length, site: stay.site };
                 stretches.push((stay.end(), own));
             }
         }
@@ -121,6 +139,63 @@ impl Stretches {
     fn first_at(&self, end: i64) -> usize {
         self.0.partition_point(|own| own.0 < end)
     }
+
+    /// The next one that ends where a call begins, of those from a place on.
+    fn before(&self, call: i64, next: &mut usize) -> Option<Before> {
+        // Times are rounded apart from lengths.
+        *next = self.first_at(call - 1).max(*next);
+        let (_, own) = self.0.get(*next).copied().filter(|(end, _)| *end <= call + 1)?;
+        *next += 1;
+        Some(own)
+    }
+}
+
+/// Calls to a peer without spans, by the instance of their caller: its visits are the calls.
+fn calls_without_visits<'e>(
+    entries: impl Iterator<Item = &'e EntryTotal>,
+    _: &Stretches,
+    before: Option<Rank>,
+) -> BTreeMap<u32, Vec<Stay>> {
+    let mut sites: BTreeMap<u32, Vec<Stay>> = BTreeMap::new();
+    for visit in entries.flat_map(|entry| entry.visits.kept()) {
+        if visit.part == 1 && visit.length > 0 && is_told(&visit, before) {
+            sites.entry(visit.site).or_default().push(visit);
+        }
+    }
+    sites
+}
+
+/// Calls to a peer that records spans, by the instance of their caller. The way there and the visit make a call; the way back is as long as the shortest way there.
+fn calls_with_visits<'e>(
+    entries: impl Iterator<Item = &'e EntryTotal>,
+    stretches: &Stretches,
+    before: Option<Rank>,
+) -> BTreeMap<u32, Vec<Stay>> {
+    let mut calls: Vec<Stay> = Vec::new();
+    for entry in entries {
+        let kept = entry.visits.kept();
+        let mut visits: FxHashMap<(u32, i64), Vec<u64>> = FxHashMap::default();
+        for visit in kept.iter().filter(|visit| visit.part == 1) {
+            visits.entry((visit.site, visit.start)).or_default().push(visit.length);
+        }
+        let ways = || kept.iter().filter(|way| way.part == 0 && is_told(way, before));
+        let back = ways().map(|way| way.length).min().unwrap_or_default();
+        for way in ways() {
+            if let Some(visit) = visits.get_mut(&(way.site, way.end())).and_then(Vec::pop) {
+                let length = way.length.saturating_add(visit).saturating_add(back);
+                calls.push(Stay { start: way.start, length, part: 1, site: way.site });
+            }
+        }
+    }
+    calls.sort_unstable_by_key(|call| (call.start, call.length, call.site));
+    let mut sites: BTreeMap<u32, Vec<Stay>> = BTreeMap::new();
+    let mut next = 0;
+    for call in calls.into_iter().filter(|call| call.length > 0) {
+        if let Some(own) = stretches.before(call.start, &mut next) {
+            sites.entry(own.site).or_default().push(Stay { site: own.site, ..call });
+        }
+    }
+    sites
 }
 
 fn is_told(stay: &Stay, before: Option<Rank>) -> bool {
@@ -128,34 +203,29 @@ fn is_told(stay: &Stay, before: Option<Rank>) -> bool {
 }
 
 impl Looked {
-    fn at<'e>(entries: impl Iterator<Item = &'e EntryTotal>, stretches: &Stretches, before: Option<Rank>) -> Self {
-        let mut sites: BTreeMap<u32, Vec<Stay>> = BTreeMap::new();
-        for visit in entries.flat_map(|entry| entry.visits.kept()) {
-            if visit.part == 1 && visit.length > 0 && is_told(&visit, before) {
-                sites.entry(visit.site).or_default().push(visit);
-            }
-        }
+    /// Looks at calls, by the instance of their caller.
+    fn at(calls: &BTreeMap<u32, Vec<Stay>>, stretches: &Stretches) -> Self {
         let mut looked = Self::default();
-        let step = step_of(sites.values());
-        for visits in sites.values() {
-            looked.look(visits, stretches, step);
+        let step = step_of(calls.values());
+        for calls in calls.values() {
+            looked.look(calls, stretches, step);
         }
         looked
     }
 
     /// Looks at the calls of an instance, by a clock with such steps.
-    fn look(&mut self, visits: &[Stay], stretches: &Stretches, step: f64) {
+    fn look(&mut self, calls: &[Stay], stretches: &Stretches, step: f64) {
         /// At one time a call ends before another begins.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
         enum Edge {
             Ends,
             Begins,
         }
-        let both = |visit: &Stay| [(visit.start, Edge::Begins), (visit.end(), Edge::Ends)];
-        let mut edges: Vec<(i64, Edge)> = visits.iter().flat_map(both).collect();
+        let both = |call: &Stay| [(call.start, Edge::Begins), (call.end(), Edge::Ends)];
+        let mut edges: Vec<(i64, Edge)> = calls.iter().flat_map(both).collect();
         edges.sort_unstable();
         let (mut there, mut most, mut freed) = (0_usize, 0, i64::MIN);
-        let mut begun: Vec<(i64, usize, i64)> = Vec::with_capacity(visits.len());
+        let mut begun: Vec<(i64, usize, i64)> = Vec::with_capacity(calls.len());
         for (time, edge) in edges {
             match edge {
                 Edge::Begins => {
@@ -166,16 +236,13 @@ impl Looked {
                 Edge::Ends => (there, freed) = (there.saturating_sub(1), time),
             }
         }
-        let spent: f64 = visits.iter().map(|visit| visit.length as f64).sum();
-        let interval = spent / visits.len().max(1) as f64 / most.max(1) as f64;
+        let spent: f64 = calls.iter().map(|call| call.length as f64).sum();
+        let interval = spent / calls.len().max(1) as f64 / most.max(1) as f64;
         let soon = step.max(RIGHT_AFTER * interval);
         let (mut last, mut held, mut free) = (0, Vec::new(), Vec::new());
         let mut next = 0;
         for (time, there, freed) in begun {
-            // Times are rounded apart from lengths.
-            next = stretches.first_at(time - 1).max(next);
-            let Some((_, own)) = stretches.0.get(next).copied().filter(|(end, _)| *end <= time + 1) else { continue };
-            next += 1;
+            let Some(own) = stretches.before(time, &mut next) else { continue };
             let may_wait = there == most && own.start < freed;
             last += usize::from(may_wait);
             if may_wait && time.abs_diff(freed) as f64 <= soon {
@@ -193,8 +260,8 @@ impl Looked {
             self.free.append(&mut free);
             return;
         }
-        let begin = visits.iter().map(|visit| visit.start).min().unwrap_or_default();
-        let end = visits.iter().map(Stay::end).max().unwrap_or_default();
+        let begin = calls.iter().map(|call| call.start).min().unwrap_or_default();
+        let end = calls.iter().map(Stay::end).max().unwrap_or_default();
         self.spans.push((begin, end));
         self.most = self.most.max(most);
         (self.last, self.right_after) = (self.last + last, self.right_after + held.len());
@@ -228,6 +295,37 @@ impl Looked {
         let (waited, right_after) = (self.last, self.right_after);
         let pool = Pool { threads, copies, of: Some(of), wait: 0.0, waited, right_after };
         (left > 0.0 && all > LONGER * left).then_some((pool, lengths))
+    }
+}
+
+/// A call holds its connection while it is on its way, too: network latency of calls to these entries becomes time in which an invocation of theirs pauses.
+fn hold_while_on_the_way(sub: &mut SubModel, callers: &[EntryIndex], entries: &[EntryIndex]) {
+    let mut ways: BTreeMap<EntryIndex, (u64, i128)> = BTreeMap::new();
+    for &caller in callers {
+        let entry = sub.entry_mut(caller);
+        let mut off = 0;
+        for (label, call) in &mut entry.calls {
+            let Some(to) = label.to.filter(|to| label.kind == RequestKind::Synchronous && entries.contains(to)) else {
+                continue;
+            };
+            let own = call.network.0.max(0);
+            call.network = Seconds(call.network.0 - own);
+            off += own;
+            let way = ways.entry(to).or_default();
+            *way = (way.0 + call.requests.count, way.1 + own);
+        }
+        shorten_network(entry, off);
+    }
+    for (entry, (calls, network)) in ways {
+        let each = Seconds(network / i128::from(calls.max(1)));
+        let entry = sub.entry_mut(entry);
+        let of_all = |count: u64| Seconds(each.0 * i128::from(count));
+        entry.response.sum = entry.response.sum.plus(of_all(entry.response.count));
+        let square = Moments::of(each).squares.saturating_mul(i128::from(entry.invocations));
+        let pauses = Moments { count: entry.invocations, sum: of_all(entry.invocations), squares: square };
+        if let Some(work) = entry.work.values_mut().next() {
+            work.pauses.merge(&pauses);
+        }
     }
 }
 

@@ -1,7 +1,8 @@
 //! Where traces say that tasks run: instances, machines and cores become settings where the configuration has none.
 //!
 //! Instances that were there together are replicas; those that follow each other are one that was started again. Tasks of which all instances are on the
-//! same machines share these machines' processors.
+//! same machines share these machines' processors. So do tasks that share machines in part, as pods on the nodes of a cluster do, where these machines have as much work as
+//! each other: the model spreads each of them over all of these.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -85,12 +86,14 @@ pub fn placed(sub: &SubModel, configuration: &Configuration) -> Placed {
     for machine in tasks.values().flat_map(|own| &own.machines) {
         *tenants.entry(machine).or_default() += 1;
     }
-    let mut on: BTreeMap<&BTreeSet<&str>, Vec<&str>> = BTreeMap::new();
+    let mut on: OnMachines<'_> = BTreeMap::new();
     let can_share =
         |(task, own): &(&&str, &Instances<'_>)| !own.machines.is_empty() && may_share(task, own.machines.len());
     for (task, own) in tasks.iter().filter(can_share) {
-        on.entry(&own.machines).or_default().push(task);
+        on.entry(own.machines.clone()).or_default().push(task);
     }
+    let has_copies = |task: &str| settings(task).is_some_and(|own| own.replicas.is_some());
+    let joined = join_even(&mut on, sub, &tasks, has_copies);
     for (machines, alone) in on.iter().filter(|(_, tasks)| tasks.len() == 1) {
         if machines.iter().any(|machine| tenants[machine] > 1) {
             placing.partly.push(format!("{} on {}", listed(alone.iter().copied()), listed(machines.iter().copied())));
@@ -108,7 +111,7 @@ pub fn placed(sub: &SubModel, configuration: &Configuration) -> Placed {
             continue;
         }
         shared.extend(sharing);
-        placing.share(&processor, machines, sharing, cores);
+        placing.share(&processor, machines, sharing, cores, joined.contains(machines));
     }
     for (task, _) in tasks.iter().filter(|(_, own)| own.together > 1) {
         placing.dispatch(task, dispatching::of(sub, task));
@@ -165,6 +168,7 @@ struct Placing {
     crowded: Vec<String>,
     factors: BTreeMap<String, f64>,
     sharing: Vec<String>,
+    joined: Vec<String>,
     cores: Vec<String>,
     counted: Vec<String>,
     apart: Vec<String>,
@@ -174,7 +178,14 @@ struct Placing {
 
 impl Placing {
     /// Puts tasks on the processors of machines.
-    fn share(&mut self, processor: &str, machines: &BTreeSet<&str>, tasks: &[&str], cores: Option<u32>) {
+    fn share(
+        &mut self,
+        processor: &str,
+        machines: &BTreeSet<&str>,
+        tasks: &[&str],
+        cores: Option<u32>,
+        is_joined: bool,
+    ) {
         let copies = u32::try_from(machines.len()).unwrap_or(u32::MAX);
         self.placed.tenants.insert(processor.to_owned(), u32::try_from(tasks.len()).unwrap_or(u32::MAX));
         for task in tasks {
@@ -184,7 +195,8 @@ impl Placing {
             settings.replicas = (copies > 1).then_some(copies);
         }
         self.processor(processor, copies, cores);
-        self.sharing.push(format!("{} run on {}", listed(tasks.iter().copied()), listed(machines.iter().copied())));
+        let line = format!("{} run on {}", listed(tasks.iter().copied()), listed(machines.iter().copied()));
+        if is_joined { self.joined.push(line) } else { self.sharing.push(line) }
     }
 
     /// Makes so many of a task and its processor as there were instances together, unless it is said how many there are of either.
@@ -292,6 +304,11 @@ impl Placing {
             &self.sharing,
             "set `processor` under `[task.NAME]`",
         );
+        say(
+            "tasks share processors, each as if it ran on all of these machines: their instances are on some of them, and these have as much work as each other",
+            &self.joined,
+            "set `processor` under `[task.NAME]`",
+        );
         say("resources say how many cores there are", &self.cores, "set `multiplicity` under `[processor.NAME]`");
         say("metrics say how many cores there are", &self.counted, "set `multiplicity` under `[processor.NAME]`");
         say(
@@ -331,6 +348,57 @@ impl Placing {
         }
         Placed { configuration: self.placed, findings: notes, uneven: self.factors }
     }
+}
+
+/// Tasks by the machines that their instances are on.
+type OnMachines<'s> = BTreeMap<BTreeSet<&'s str>, Vec<&'s str>>;
+
+/// Takes tasks together that share machines in part, where all of these have about as much work as each other; gives the machines of such tasks.
+fn join_even<'s>(
+    on: &mut OnMachines<'s>,
+    sub: &SubModel,
+    tasks: &BTreeMap<&'s str, Instances<'s>>,
+    has_copies: impl Fn(&str) -> bool,
+) -> BTreeSet<BTreeSet<&'s str>> {
+    let mut groups: Vec<(BTreeSet<&'s str>, Vec<&BTreeSet<&'s str>>)> = Vec::new();
+    for machines in on.keys() {
+        let (apart, touching): (Vec<_>, Vec<_>) = groups.into_iter().partition(|(all, _)| all.is_disjoint(machines));
+        groups = apart;
+        let (mut all, mut parts) = (machines.clone(), vec![machines]);
+        for (others, own) in touching {
+            all.extend(others);
+            parts.extend(own);
+        }
+        groups.push((all, parts));
+    }
+    let are_even = |all: &BTreeSet<&str>, parts: &[&BTreeSet<&str>]| {
+        let mut loads: BTreeMap<&str, f64> = all.iter().map(|machine| (*machine, 0.0)).collect();
+        for task in parts.iter().flat_map(|machines| &on[*machines]) {
+            let own = &tasks[task];
+            let each = own.own_time_each(sub, task);
+            for (machine, invocations) in &own.spread {
+                *loads.entry(machine).or_default() += *invocations as f64 * each;
+            }
+            if own.spread.is_empty() || has_copies(task) {
+                return false;
+            }
+        }
+        let mean = loads.values().sum::<f64>() / loads.len() as f64;
+        loads.values().all(|load| *load <= UNEVEN * mean)
+    };
+    groups.retain(|(all, parts)| parts.len() > 1 && are_even(all, parts));
+    let joined: OnMachines<'s> = groups
+        .into_iter()
+        .map(|(all, parts)| {
+            let mut together: Vec<&str> = parts.iter().flat_map(|machines| &on[*machines]).copied().collect();
+            together.sort_unstable();
+            (all, together)
+        })
+        .collect();
+    on.retain(|machines, _| !joined.keys().any(|all| !all.is_disjoint(machines)));
+    let machines = joined.keys().cloned().collect();
+    on.extend(joined);
+    machines
 }
 
 /// The work of a machine.

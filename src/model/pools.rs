@@ -99,17 +99,22 @@ pub fn take_off_waits(sub: &mut SubModel) -> BTreeMap<Name, Pool> {
             call.network = Seconds(call.network.0 - wait);
             off += wait;
         }
-        let all: i128 = entry.work.values().map(|work| work.network.sum.0).sum();
-        if off <= 0 || all <= 0 {
-            continue;
-        }
-        let left = 1.0 - (off as f64 / all as f64).min(1.0);
-        for work in entry.work.values_mut() {
-            work.network.sum = Seconds((work.network.sum.0 as f64 * left) as i128);
-            work.network.squares = (work.network.squares as f64 * left * left) as i128;
-        }
+        shorten_network(entry, off);
     }
     pools
+}
+
+/// Takes that much off the network latency of all calls of an entry together.
+pub fn shorten_network(entry: &mut EntryTotal, off: i128) {
+    let all: i128 = entry.work.values().map(|work| work.network.sum.0).sum();
+    if off <= 0 || all <= 0 {
+        return;
+    }
+    let left = 1.0 - (off as f64 / all as f64).min(1.0);
+    for work in entry.work.values_mut() {
+        work.network.sum = Seconds((work.network.sum.0 as f64 * left) as i128);
+        work.network.squares = (work.network.squares as f64 * left * left) as i128;
+    }
 }
 
 /// How long an invocation of each entry takes for waits of its calls for threads, and for those of what they call, seconds: as much as each call of

@@ -4,20 +4,22 @@ use serde_json::{Value, json};
 
 use crate::diagnostic::quantity::{in_ms, number, time};
 use crate::lqn::Model;
+use crate::report;
 use crate::report::json::pretty;
 use crate::report::look::Look;
 use crate::report::names;
 use crate::report::table::Table;
 use crate::solve::bounds::{Limit, Resource};
 use crate::study::bottleneck::{BottleneckStep, Bottlenecks};
+use crate::study::outlook::Outlook;
 
 /// Bounds of a source that are shown.
 const SHOWN: usize = 5;
 
-/// Tables for people: the bounds of each load by itself, then what saturates as all closed ones, and all open ones, grow in
-/// proportion.
-pub fn text(model: &Model, found: &Bottlenecks, look: Look) -> String {
-    let mut text = String::new();
+/// Text for people: how far today's load can grow, as the solver has it; tables of the bounds of each load by itself; then what saturates as all closed ones, and all open ones, grow
+/// in proportion.
+pub fn text(model: &Model, found: &Bottlenecks, outlook: &Outlook, look: Look) -> String {
+    let mut text = report::outlook::capacity(model, outlook, look) + "\n";
     for source in &found.sources {
         let name = names::source(model, source.task);
         text.push_str(&format!(
@@ -69,7 +71,7 @@ pub fn text(model: &Model, found: &Bottlenecks, look: Look) -> String {
             ]);
         }
         text.push_str(&table.render(look));
-        text.push_str("\ncounted without queueing: threads that wait for others may all be busy sooner\n");
+        text.push_str("\ncounted without queueing: threads that wait for others may all be busy sooner, as the first line has it\n");
         if !found.sources.is_empty() {
             text.push_str("what closed customers use of them is not in it: `solve` counts both together\n");
         }
@@ -128,9 +130,9 @@ fn bounds(model: &Model, limits: &[Limit], per: &str, look: Look) -> String {
 /// One JSON document, ending in a newline: `{"dyelog-bottlenecks": 1, "sources": [{"task", "population", "think_time",
 /// "response", "knee", "limits": [{"kind", "name", "seconds", "servers", "throughput"}]}], "arrivals": [{"entry", "rate",
 /// "response", "limits"}], "rooms": [{"kind", "name", "utilization", "factor"}], "steps": [{"kind", "name",
-/// "utilization", "processor_utilization", "throughputs", "converged", "counted"}]}`. Utilisations are parts of all servers; `knee` is the
+/// "utilization", "processor_utilization", "throughputs", "converged", "counted"}], "saturates_first", "sooner"}`, the last two as in the `outlook` of solved models. Utilisations are parts of all servers; `knee` is the
 /// saturation point, in customers.
-pub fn json(model: &Model, found: &Bottlenecks) -> String {
+pub fn json(model: &Model, found: &Bottlenecks, outlook: &Outlook) -> String {
     let sources = found.sources.iter().map(|source| {
         json!({
             "task": &*model.tasks[source.task.index()].name,
@@ -165,12 +167,15 @@ pub fn json(model: &Model, found: &Bottlenecks) -> String {
             "counted": step.counted,
         })
     });
+    let outlook = report::outlook::json(model, outlook);
     pretty(&json!({
         "dyelog-bottlenecks": 1,
         "sources": sources.collect::<Value>(),
         "arrivals": arrivals.collect::<Value>(),
         "rooms": rooms.collect::<Value>(),
         "steps": steps.collect::<Value>(),
+        "saturates_first": outlook["saturates_first"],
+        "sooner": outlook["sooner"],
     }))
 }
 

@@ -7,7 +7,13 @@ use crate::lost::{Row, spans_at};
 
 /// An operation each 100 ms: a message asks `worker`, which answers by another one. `between` is what `gw` does meanwhile.
 fn recorded(end: u64, between: Option<Row>) -> String {
+    recorded_with(|_| end, between)
+}
+
+/// The same, with ends of their own.
+fn recorded_with(end: impl Fn(u64) -> u64, between: Option<Row>) -> String {
     (0..300).fold(String::new(), |text, number| {
+        let end = end(number);
         let varies = (number * 37 % 23) * 20;
         let mut rows: Vec<Row> = vec![
             ("gw", 1, 0, 2, 0, end + varies, "go"),
@@ -82,4 +88,16 @@ fn who_is_gone_or_at_other_work_waits_for_no_answer() {
     assert_eq!((calls, told), (0, false));
     let (_, calls, told) = solved(&recorded(20_000, Some(("gw", 6, 1, 3, 3000, 15_000, "read"))));
     assert_eq!((calls, told), (0, false));
+}
+
+#[test]
+fn senders_of_which_only_some_wait_are_told() {
+    let folder = Folder::new();
+    let warned = |name: &str, end: fn(u64) -> u64| {
+        let file = folder.file(name, &recorded_with(end, None));
+        run(&["solve", &file]).err.contains("message that comes back like an answer, taken as none: 100")
+    };
+    assert!(warned("late.jsonl", |number| if number % 3 == 0 { 10_000 } else { 20_000 }));
+    assert!(warned("busy.jsonl", |number| if number % 3 == 0 { 60_000 } else { 20_000 }));
+    assert!(!warned("waits.jsonl", |_| 20_000));
 }

@@ -678,6 +678,39 @@ fn a_service_beside_others_on_one_of_their_machines_is_named() {
     assert!((factor * 0.5 * 1.43 - 1.0).abs() < 0.1, "{factor}");
 }
 
+/// Requests of three services, each with instances on two of three machines of one server each. The first machine has such a part of the work of each of the others.
+fn on_some_machines(first: f64) -> String {
+    let mut text = String::new();
+    for (number, services) in [["a", "c"], ["a", "b"], ["b", "c"]].into_iter().enumerate() {
+        let part = if number == 0 { first } else { 1.0 };
+        let stays = station(60 + number as u64, 1, 0.6 * part, (6000.0 * part) as usize);
+        for (place, stay) in stays.into_iter().enumerate() {
+            let service = services[place % 2];
+            let (instance, machine) = (format!("{service}-{number}"), format!("node-{number}"));
+            let id =
+                ((number as u128) << 64 | (place as u128 + 1)).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
+            span(&mut text, id, service, &[("service.instance.id", &instance), ("host.name", &machine)], stay);
+        }
+    }
+    text
+}
+
+/// Pods on the nodes of a cluster: where these have as much work as each other, services share all of them.
+#[test]
+fn services_on_some_machines_of_a_cluster_share_it() {
+    let text = on_some_machines(1.0);
+    let (model, origins) = completed(&text, "");
+    assert_eq!(processors(&model), [("node-0 +2".to_owned(), Multiplicity::Finite(1), 3)]);
+    let off = miss(&model, &origins);
+    assert!(off < 0.1, "off by {off}");
+    assert!(notes(&text, "").iter().any(|note| note == "`a`, `b`, `c` run on `node-0`, `node-1`, `node-2`"));
+    // One that has much less makes the others more than the mean.
+    assert_eq!(processors(&completed(&on_some_machines(0.3), "").0).len(), 3);
+    // Given copies are kept.
+    let (model, _) = completed(&text, "[task.a]\nreplicas = 2\n");
+    assert_eq!(processors(&model)[0].0, "a");
+}
+
 /// Metrics of OTLP, of a counter that grows by so much in ten seconds, with these attributes of its resource.
 fn counted(metric: &str, resource: &[(&str, &str)], growth: f64) -> String {
     let attribute =

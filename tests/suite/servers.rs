@@ -24,6 +24,11 @@ fn exponential(random: &mut Random, mean: f64) -> f64 {
 
 /// Begins and ends of so many requests at a station whose servers are shared equally, `busy` of each on average.
 pub fn station(seed: u64, servers: u32, busy: f64, count: usize) -> Vec<(f64, f64)> {
+    station_that_slows(seed, servers, busy, count, 0.0)
+}
+
+/// The same, where the work of requests grows by such a part of what it is at the begin.
+pub fn station_that_slows(seed: u64, servers: u32, busy: f64, count: usize, growth: f64) -> Vec<(f64, f64)> {
     let mut random = Random::new(seed);
     let servers = f64::from(servers);
     let between = DEMAND / (servers * busy);
@@ -47,7 +52,8 @@ pub fn station(seed: u64, servers: u32, busy: f64, count: usize) -> Vec<(f64, f6
             _ => {
                 done += if there.is_empty() { 0.0 } else { (next - now) * speed };
                 now = next;
-                let work = done + exponential(&mut random, DEMAND);
+                let grown = 1.0 + growth * stays.len() as f64 / count as f64;
+                let work = done + exponential(&mut random, DEMAND * grown);
                 there.push((std::cmp::Reverse(work.to_bits()), stays.len()));
                 stays.push((now, f64::INFINITY));
                 next += exponential(&mut random, between);

@@ -7,7 +7,7 @@ use dyelog::pipeline::{self, Input, Options};
 
 use crate::generator::Random;
 use crate::law::reduced;
-use crate::servers::{DEMAND, demand, span, spans, spans_of, station};
+use crate::servers::{DEMAND, demand, span, spans, spans_of, station, station_that_slows};
 use crate::waits::{Span, exponential, operation};
 
 /// What there is to say about the recording of these requests.
@@ -46,8 +46,10 @@ fn a_warm_up_is_told_with_both_means() {
         stay.1 = stay.0 + 1.8 * (stay.1 - stay.0);
     }
     let notes = told(&stays);
-    assert_eq!(notes.len(), 2, "{notes:?}");
     assert!(notes[0].starts_with("operations respond in 1") && notes[0].contains("(2"), "{notes:?}");
+    // It is the work that takes longer, and nothing else is said.
+    assert!(notes[2].starts_with("an invocation is at work for 1") && notes[2].contains("(2"), "{notes:?}");
+    assert_eq!(notes.len(), 5, "{notes:?}");
 }
 
 /// No border lies between the slow and the quick: each stretch is a little slower than the one before.
@@ -307,6 +309,17 @@ fn work_that_changes_is_told() {
         loaded.extend(station(seed + 50, 1, 0.6, 1500).into_iter().map(|stay| (stay.0 + end, stay.1 + end)));
         assert_eq!(of_work(&loaded), Vec::<String>::new());
     }
+}
+
+/// As with a leak: work takes twice as long in the end, and queues hide most of that from the share of one server.
+#[test]
+fn work_that_grows_slowly_is_told() {
+    let is_told = |seed: &u64| {
+        let found = found(&station_that_slows(*seed, 2, 0.35, 8000, 1.0));
+        found.iter().any(|found| found.message.starts_with("the work of"))
+    };
+    let told: Vec<u64> = (1..11).filter(is_told).collect();
+    assert!(told.len() >= 9, "{told:?}");
 }
 
 /// Where nine of ten are left out in the second half the sampler is named: alone where identifiers tell of it, else beside the load. The full half is modelled.

@@ -377,9 +377,9 @@ fn a_delay_that_may_be_servers_says_when_these_saturate() {
     assert_eq!(outlook(&model, &results, Some(&origins), 1).sooner, []);
 }
 
-/// Operations of `web`, which has so many connections to a peer without spans: works for 5 ms, waits for a connection, asks the peer for 40 ms, works for a millisecond. The span of
-/// the call begins when there is a connection.
-fn asking_for_a_connection(seed: u64, rate: f64, count: usize, connections: usize) -> String {
+/// Operations of `web`, which has so many connections to a peer: works for 5 ms, waits for a connection, asks the peer for 40 ms, works for a millisecond. The span of
+/// the call begins when there is a connection. The peer records spans where calls are that long on their way to it, and as long back.
+fn asking_for_a_connection(seed: u64, rate: f64, count: usize, connections: usize, way: Option<f64>) -> String {
     let mut random = Random::new(seed);
     let (mut text, mut now, mut free) = (String::new(), 1.0, vec![0.0_f64; connections]);
     let mut asked: Vec<(f64, f64)> = Vec::new();
@@ -396,7 +396,9 @@ fn asking_for_a_connection(seed: u64, rate: f64, count: usize, connections: usiz
         *first = end + 2e-5;
         let web = Span { service: "web", kind: 2, id: 1, parent: 0, name: "GET", at: (start, end + 1e-3) };
         let call = Span { service: "web", kind: 3, id: 2, parent: 1, name: "ask", at: (begin, end) };
-        operation(&mut text, number, &[web, call]);
+        let visit = way.map(|way| (begin + way, end - way));
+        let visit = visit.map(|at| Span { service: "peer", kind: 2, id: 3, parent: 2, name: "answer", at });
+        operation(&mut text, number, &[web, call].into_iter().chain(visit).collect::<Vec<_>>());
     }
     text
 }
@@ -413,7 +415,7 @@ fn connections_that_calls_wait_for_are_found() {
     for (seed, rate, connections) in
         [(1, 75.0, 4), (2, 75.0, 4), (3, 55.0, 3), (4, 15.0, 1), (5, 330.0, 16), (6, 20.0, 4)]
     {
-        let (model, origins, findings) = told(&asking_for_a_connection(seed, rate, 4000, connections), "");
+        let (model, origins, findings) = told(&asking_for_a_connection(seed, rate, 4000, connections, None), "");
         assert_eq!(threads(&model, "peer"), Multiplicity::Finite(connections as u32), "seed {seed}");
         let work = work_of_web(&model);
         assert!((work / 0.006 - 1.0).abs() < 0.08, "seed {seed}: {work} s for 0.006 s");
@@ -424,10 +426,32 @@ fn connections_that_calls_wait_for_are_found() {
     }
 }
 
+/// A call holds its connection while it is on its way, too.
+#[test]
+fn connections_to_a_peer_with_spans_are_found() {
+    for (seed, rate, connections, way) in
+        [(1, 75.0, 4, 5e-4), (2, 55.0, 3, 5e-3), (3, 15.0, 1, 1e-4), (4, 330.0, 16, 2e-3)]
+    {
+        let text = asking_for_a_connection(seed, rate, 4000, connections, Some(way));
+        let (model, origins, findings) = told(&text, "");
+        assert_eq!(threads(&model, "peer"), Multiplicity::Finite(connections as u32), "seed {seed}: {findings:?}");
+        let work = work_of_web(&model);
+        assert!((work / 0.006 - 1.0).abs() < 0.1, "seed {seed}: {work} s for 0.006 s");
+        assert!(miss(&model, &origins) < 0.08, "seed {seed}: {}", miss(&model, &origins));
+        let results = layered(&model, &LayeredOptions::default()).expect("it can be solved");
+        let peer = &results.tasks[model.task_named("peer").expect("it is there").index()];
+        let held = peer.utilization / peer.throughput;
+        assert!((held / 0.04 - 1.0).abs() < 0.02, "seed {seed}: held for {held} s");
+    }
+    let (model, _, findings) = told(&asking_for_a_connection(1, 75.0, 4000, 1000, Some(5e-4)), "");
+    assert_eq!(threads(&model, "peer"), Multiplicity::Infinite);
+    assert!(!findings.iter().any(|own| own.code.0 == "M059"), "{findings:?}");
+}
+
 #[test]
 fn connections_that_calls_wait_for_are_found_by_clocks_that_count_milliseconds() {
     for (seed, rate, connections) in [(1, 75.0, 4), (3, 55.0, 3), (4, 15.0, 1)] {
-        let text = in_milliseconds(&asking_for_a_connection(seed, rate, 4000, connections));
+        let text = in_milliseconds(&asking_for_a_connection(seed, rate, 4000, connections, None));
         let (model, origins, findings) = told(&text, "");
         assert_eq!(threads(&model, "peer"), Multiplicity::Finite(connections as u32), "seed {seed}: {findings:?}");
         let work = work_of_web(&model);
@@ -440,10 +464,10 @@ fn connections_that_calls_wait_for_are_found_by_clocks_that_count_milliseconds()
 /// What is predicted of more load than was traced is what a trace of it shows.
 #[test]
 fn waits_for_connections_grow_with_the_load() {
-    let (_, truth, _) = told(&asking_for_a_connection(11, 88.0, 20_000, 4), "");
+    let (_, truth, _) = told(&asking_for_a_connection(11, 88.0, 20_000, 4, None), "");
     let truth = truth.scenarios[0].observed_response.expect("it was traced");
-    for seed in 1..=3 {
-        let text = asking_for_a_connection(seed, 70.0, 6000, 4);
+    for (seed, way) in [(1, None), (2, None), (3, None), (4, Some(5e-4)), (5, Some(5e-3))] {
+        let text = asking_for_a_connection(seed, 70.0, 6000, 4, way);
         let (model, origins, _) = told(&text, "[scenario.\"web GET\"]\nrate = 88\n");
         let results = layered(&model, &LayeredOptions::default()).expect("it can be solved");
         let found = ScenarioResult::all(&model, &results, &origins)[0].response.expect("it is steady");
@@ -454,7 +478,7 @@ fn waits_for_connections_grow_with_the_load() {
 #[test]
 fn a_peer_that_is_asked_at_once_has_no_pool() {
     for (seed, rate) in [(1, 75.0), (2, 20.0), (3, 15.0)] {
-        let text = asking_for_a_connection(seed, rate, 4000, 1000);
+        let text = asking_for_a_connection(seed, rate, 4000, 1000, None);
         let (_, _, findings) = told(&in_milliseconds(&text), "");
         assert!(!findings.iter().any(|own| own.code.0 == "M059"), "seed {seed}: {findings:?}");
         let (model, origins, findings) = told(&text, "");

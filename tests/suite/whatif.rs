@@ -504,10 +504,15 @@ fn the_command_tells_bottlenecks() {
     let (code, text, errors) = run(&[&["bottleneck"], &CASE[..]].concat());
     assert_eq!(code, 0, "{errors}");
     assert!(text.contains("at most") && text.contains("first"), "{text}");
+    // It opens with the answer that `solve` gives.
+    let (_, solved, _) = run(&[&["solve"], &CASE[..]].concat());
+    let answer = text.lines().next().expect("it says something");
+    assert!(answer.starts_with("saturates first: ") && solved.lines().any(|line| line == answer), "{text} {solved}");
     let (_, text, _) = run(&[&["bottleneck"], &CASE[..], &["--format", "json"]].concat());
     let json: Value = serde_json::from_str(&text).expect("it is JSON");
     assert_eq!(json["dyelog-bottlenecks"], 1);
     assert!(json["sources"][0]["limits"][0]["throughput"].as_f64() > Some(1.0));
+    assert!(json["saturates_first"]["factor"].as_f64() > Some(1.0), "{json}");
 }
 
 #[test]

@@ -13,7 +13,7 @@ use crate::model::servers::observed::Observed;
 use crate::model::servers::occupancy::Occupancy;
 use crate::model::servers::sampled::waiting;
 use crate::model::servers::{
-    EARLY, ENOUGH, Host, OwnTime, Traced, busy, copies, given, hosts_of, scheduling_given, waits,
+    EARLY, ENOUGH, Host, OwnTime, Traced, are_limited, busy, copies, given, hosts_of, scheduling_given, waits,
 };
 use crate::model::utilisation::Busy;
 use crate::model::weave::Decided;
@@ -225,7 +225,10 @@ impl Joint {
                 tries = shared.map(|own| try_it(true, own)).collect();
             }
             let is_told = given.is_some() || order.is_some() || views.iter().flatten().any(|view| view.busy.is_some());
-            let is_recorded = views.iter().flatten().any(|view| waits::is_recorded(view.parts, view.entries));
+            let any = |of: fn(&Parts<'_>, &[EntryIndex]) -> bool| {
+                views.iter().flatten().any(|view| of(view.parts, view.entries))
+            };
+            let is_recorded = any(waits::is_recorded) && !any(are_limited);
             let unlikely = waits::unlikelihood_of_delay(most, is_recorded).filter(|_| !is_told && probability >= 1.0);
             let delay = unlikely.filter(|unlikely| {
                 let together = most.min(MOST_SERVERS) as u32;
@@ -274,8 +277,8 @@ impl Joint {
 
     /// What all the traces together, summed up in one sub-model, tell in that form.
     pub fn traced(&self, all: &SubModel, form: Form) -> Traced {
-        let all = &weave::decided(all).sub;
-        let mut traced = Traced { hosts: self.busy.clone(), ..Traced::default() };
+        let Decided { sub: all, pools } = &weave::decided(all);
+        let mut traced = Traced { hosts: self.busy.clone(), pools: pools.clone(), ..Traced::default() };
         for (name, tries) in &self.hosts {
             let (tried, mut host) = chosen(&tries.tried, form);
             if let (Some(most), false) = (tries.delay, matches!(form, Form::Fewest | Form::Fewer(_))) {

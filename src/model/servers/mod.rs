@@ -690,14 +690,26 @@ fn loads(parts: &Parts<'_>, observed: &Observed, found: &population::Found) -> V
     population::customers(&scenarios, found)
 }
 
-/// Whether a host is likelier to work than to wait. Those that all have pools of which calls wait for a thread may as well hold the threads while they wait for something else, and how few were there
-/// together tells of threads.
+/// Whether a host is likelier to work than to wait.
 fn works(parts: &Parts<'_>, entries: &[EntryIndex]) -> bool {
-    let has_threads = |index: &EntryIndex| {
-        let pool = parts.pools.get(&parts.sub.entry(*index).task);
-        pool.is_some_and(|pool| pool.of.is_none())
-    };
-    waits::is_recorded(parts, entries) && !entries.iter().all(has_threads)
+    waits::is_recorded(parts, entries) && !are_limited(parts, entries)
+}
+
+/// Whether pools say how few are there together, of which calls wait for a thread or a connection: those of the tasks themselves, or of all that call them. They may as well hold it while they
+/// wait for something else.
+fn are_limited(parts: &Parts<'_>, entries: &[EntryIndex]) -> bool {
+    let has_pool = |index: &EntryIndex| parts.pools.contains_key(&parts.sub.entry(*index).task);
+    let all_have = |entries: &[EntryIndex]| entries.iter().all(has_pool);
+    !parts.pools.is_empty() && (all_have(entries) || callers(parts, entries).is_some_and(|callers| all_have(&callers)))
+}
+
+/// The entries that call these and wait for them; `None` where others do as well that no entry tells.
+fn callers(parts: &Parts<'_>, entries: &[EntryIndex]) -> Option<Vec<EntryIndex>> {
+    let is_waited_for = |index: &EntryIndex| parts.sub.entry(*index).interaction == Interaction::Rendezvous;
+    let calls = |index: &EntryIndex| parts.sub.entry(*index).requested().any(|(to, _)| entries.contains(&to));
+    let all = (0..parts.sub.entries().len()).map(|number| EntryIndex(number as u32));
+    let callers: Vec<EntryIndex> = all.filter(calls).collect();
+    (entries.iter().all(is_waited_for) && !callers.is_empty()).then_some(callers)
 }
 
 /// How requests come to the copies of a host: as to all tasks that these entries are of, else by chance.

@@ -2,10 +2,11 @@
 //!
 //! Responses show that late: they hold the work of all services, and their queues. The stays of an entry ([`crate::lqn::stays`]) hold its own work, and the wait for
 //! its processor. Two extremes enclose what they hold of work, however many servers there are: all of a stay, as if nothing queued, and its share of one server, as
-//! if all that are there shared it. Where the load alone changes, the first grows with it and the second does not. Where both change in the same direction, and the
-//! second as clearly as a mean response has to, it is the work.
+//! if all that are there shared it. Where the load alone changes, the first grows with it and the second does not. Where both change in the same direction, and its share of some number of
+//! servers as clearly as a mean response has to, it is the work. The share of as many as there are varies least.
 
 use std::collections::BTreeMap;
+use std::iter;
 
 use super::series::{MATTERS, mean_of, of_means};
 use super::{FEWEST, RARE, can_tell};
@@ -21,6 +22,12 @@ const CELLS: u64 = 64;
 
 /// A change of work that is a smaller part of all work than this tells nothing of the system.
 const LITTLE: f64 = 0.02;
+
+/// Numbers of servers whose shares are looked at.
+const SERVERS: [u32; 4] = [1, 2, 4, 8];
+
+/// Shares of a stay of so many servers, seconds.
+type Shares = [f64; SERVERS.len()];
 
 /// What changes in the work of a task.
 pub(super) struct Changed {
@@ -42,7 +49,7 @@ pub(super) fn changed(sub: &SubModel) -> Vec<Changed> {
     }
     let tasks: Vec<(&str, Entries<'_>)> = tasks.into_iter().map(|(name, entries)| (name, worked(&entries))).collect();
     let shares =
-        |entries: &Entries<'_>| -> f64 { entries.iter().flat_map(|(_, worked)| worked).map(|own| own.share).sum() };
+        |entries: &Entries<'_>| -> f64 { entries.iter().flat_map(|(_, worked)| worked).map(|own| own.shares[0]).sum() };
     let all: f64 = tasks.iter().map(|(_, entries)| shares(entries)).sum();
     let of_task = |(task, entries): &(&str, Entries<'_>)| {
         let matters = (MATTERS * shares(entries)).max(LITTLE * all);
@@ -81,8 +88,8 @@ struct Worked {
     begins: bool,
     /// Its length, seconds.
     whole: f64,
-    /// Its share of one server, seconds.
-    share: f64,
+    /// Its shares of servers.
+    shares: Shares,
 }
 
 /// Entries of a task, and what is known of the work of each in the order of time.
@@ -99,27 +106,30 @@ fn worked<'e>(entries: &[&'e EntryTotal]) -> Entries<'e> {
     stays.sort_unstable_by_key(|(number, stay)| (stay.start, *number, stay.length, stay.part, stay.site));
     let shares = shares(&stays);
     let mut all: Entries<'e> = entries.iter().map(|entry| (*entry, Vec::new())).collect();
-    for ((number, stay), share) in stays.iter().zip(shares) {
-        let own = Worked { start: stay.start, begins: stay.part == 0, whole: stay.length as f64 * 1e-9, share };
+    for ((number, stay), shares) in stays.iter().zip(shares) {
+        let own = Worked { start: stay.start, begins: stay.part == 0, whole: stay.length as f64 * 1e-9, shares };
         all[*number].1.push(own);
     }
     all
 }
 
-/// What each stay gets of a server that all which are at work at its site share equally, seconds.
-fn shares(stays: &[(usize, Stay)]) -> Vec<f64> {
+/// What each stay gets of servers that all which are at work at its site share equally.
+fn shares(stays: &[(usize, Stay)]) -> Vec<Shares> {
     let mut events: Vec<(u32, i64, bool, usize)> = Vec::with_capacity(2 * stays.len());
     for (which, (_, stay)) in stays.iter().enumerate().filter(|(_, (_, stay))| stay.end() > stay.start) {
         events.extend([(stay.site, stay.start, true, which), (stay.site, stay.end(), false, which)]);
     }
     events.sort_unstable();
-    let mut shares = vec![0.0; stays.len()];
+    let mut shares = vec![Shares::default(); stays.len()];
     // What one that is there all the time would have got, and how many are there.
-    let (mut got, mut there) = (0.0, 0_u32);
+    let (mut got, mut there) = (Shares::default(), 0_u32);
     let mut last: Option<(u32, i64)> = None;
     for (site, at, begins, which) in events {
         if let Some((_, before)) = last.filter(|(own, _)| *own == site && there > 0) {
-            got += at.abs_diff(before) as f64 * 1e-9 / f64::from(there);
+            let seconds = at.abs_diff(before) as f64 * 1e-9;
+            for (got, servers) in got.iter_mut().zip(SERVERS) {
+                *got += seconds * (f64::from(servers) / f64::from(there)).min(1.0);
+            }
         }
         last = Some((site, at));
         if begins {
@@ -127,7 +137,7 @@ fn shares(stays: &[(usize, Stay)]) -> Vec<f64> {
             shares[which] = got;
         } else {
             there -= 1;
-            shares[which] = got - shares[which];
+            shares[which] = std::array::from_fn(|place| got[place] - shares[which][place]);
         }
     }
     shares
@@ -167,32 +177,34 @@ impl Found {
         let shift = (0..62).find(|shift| (last >> shift).abs_diff(first >> shift) < CELLS)?;
         let mut starts: Vec<i64> = Vec::new();
         let mut wholes: Vec<(f64, f64)> = Vec::new();
-        let mut shares: Vec<(f64, f64)> = Vec::new();
+        let mut shares: [Vec<(f64, f64)>; SERVERS.len()] = Default::default();
         for own in worked {
-            if starts.last().is_none_or(|last| last >> shift != own.start >> shift) {
+            let is_next = starts.last().is_none_or(|last| last >> shift != own.start >> shift);
+            if is_next {
                 starts.push(own.start);
-                wholes.push((0.0, 0.0));
-                shares.push((0.0, 0.0));
             }
             let count = f64::from(u8::from(own.begins));
-            for (cells, value) in [(&mut wholes, own.whole), (&mut shares, own.share)] {
+            let values = iter::once(own.whole).chain(own.shares);
+            for (cells, value) in iter::once(&mut wholes).chain(&mut shares).zip(values) {
+                if is_next {
+                    cells.push((0.0, 0.0));
+                }
                 let cell = cells.last_mut()?;
                 *cell = (cell.0 + count, cell.1 + value);
             }
         }
         let (count, mean) = mean_of(&wholes).filter(|(count, _)| *count >= FEWEST as f64)?;
-        let own = of_means(&shares)?;
-        let (before, after) = (mean_of(&wholes[..own.at])?.1, mean_of(&wholes[own.at..])?.1);
-        let makes = (own.after - own.before).abs() * count;
-        let grows = (after - before) * (own.after - own.before) > 0.0;
-        let is_one = grows && (after - before).abs() > MATTERS * mean && makes > matters;
-        is_one.then(|| Self {
-            border: starts[own.at],
-            length: 1 << shift,
-            whole: (before, after),
-            share: (own.before, own.after),
-            makes,
-        })
+        let (_, mean_share) = mean_of(&shares[0])?;
+        let of = |at: usize| {
+            let both = |cells: &[(f64, f64)]| Some((mean_of(&cells[..at])?.1, mean_of(&cells[at..])?.1));
+            let (whole, share) = (both(&wholes)?, both(&shares[0])?);
+            let (longer, more) = (whole.1 - whole.0, share.1 - share.0);
+            let makes = more.abs() * count;
+            let differs = longer.abs() > MATTERS * mean && more.abs() > MATTERS * mean_share;
+            let found = Self { border: starts[at], length: 1 << shift, whole, share, makes };
+            (longer * more > 0.0 && differs && makes > matters).then_some(found)
+        };
+        shares.iter().find_map(|shares| of(of_means(shares)?.at))
     }
 
     fn finding(&self, task: &str, service: &str, others: usize, (first, last): (i64, i64)) -> Diagnostic {
@@ -233,7 +245,11 @@ mod tests {
             [stay(0, 4 * second, 0), stay(2 * second as i64, 4 * second, 0), stay(0, 3 * second, 1), stay(5, 0, 0)];
         let wanted = [3.0, 3.0, 3.0, 0.0];
         for (own, wanted) in shares(&stays).into_iter().zip(wanted) {
-            assert!((own - wanted).abs() < 1e-9, "{own} for {wanted}");
+            assert!((own[0] - wanted).abs() < 1e-9, "{own:?} for {wanted}");
+        }
+        // Two servers delay no one of two.
+        for (own, wanted) in shares(&stays).into_iter().zip([4.0, 4.0, 3.0, 0.0]) {
+            assert!((own[1] - wanted).abs() < 1e-9, "{own:?} for {wanted}");
         }
     }
 }

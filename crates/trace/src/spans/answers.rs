@@ -7,7 +7,7 @@
 //!
 //! Who waits does little else: where what asked has more time of its own than it waits, it works, and the message comes back beside that.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::codes;
 use crate::spans::assemble::{NOBODY, Work};
@@ -36,11 +36,14 @@ struct Exchange {
     replies: u32,
     /// The work on the answer.
     answer: u32,
+    /// Whether what asked had ended before.
+    is_late: bool,
 }
 
 /// Makes a request and its answer one call.
 pub(super) fn join(work: &mut Work<'_>) {
-    let found: Vec<Exchange> = work.sorted.iter().filter_map(|answer| exchange(work, *answer)).collect();
+    let all = work.sorted.iter().filter_map(|answer| exchange(work, *answer));
+    let (late, found): (Vec<Exchange>, Vec<Exchange>) = all.partition(|own| own.is_late);
     if found.is_empty() {
         return;
     }
@@ -70,14 +73,26 @@ pub(super) fn join(work: &mut Work<'_>) {
             all.push(own);
         }
     }
-    let waits: Vec<Exchange> = askers
-        .into_iter()
-        .filter_map(|asks| of.remove(&asks))
-        .filter(|exchanges| waits_for(work, exchanges, &children))
-        .flatten()
-        .collect();
-    for own in waits {
-        make_call(work, &own);
+    let all = askers.into_iter().filter_map(|asks| of.remove(&asks));
+    let (waits, beside): (Vec<_>, Vec<_>) = all.partition(|exchanges| waits_for(work, exchanges, &children));
+    let name = |work: &Work<'_>, own: &Exchange| (work.span(own.asks).service, work.span(own.request).name);
+    let named: FxHashSet<(Name, Name)> = waits.iter().flatten().map(|own| name(work, own)).collect();
+    for own in waits.iter().flatten() {
+        make_call(work, own);
+    }
+    for own in beside.into_iter().flatten().chain(late) {
+        if !named.contains(&name(work, &own)) {
+            continue;
+        }
+        work.count("message that comes back like an answer, taken as none", own.request, |place| {
+            Diagnostic::warning(
+                codes::ANSWER,
+                place,
+                "the sender of this message goes on before one comes back, and others like it wait for that",
+            )
+            .with_note("those that wait are synchronous calls, and the others asynchronous messages")
+            .with_note("where no sender waits, some work is taken for a wait: service times are too short then")
+        });
     }
 }
 
@@ -169,8 +184,9 @@ fn exchange(work: &Work<'_>, answer: u32) -> Option<Exchange> {
                 asks = above(asks)?;
             }
             let asking = work.span(asks);
-            let waits = asking.service == own.service && asking.instance == own.instance && asking.end >= own.start;
-            return waits.then_some(Exchange { asks, request: at, serves: below, replies, answer });
+            let is_here = asking.service == own.service && asking.instance == own.instance;
+            let is_late = asking.end < own.start;
+            return is_here.then_some(Exchange { asks, request: at, serves: below, replies, answer, is_late });
         }
         (below, at) = (at, above(at)?);
     }

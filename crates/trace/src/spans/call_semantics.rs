@@ -89,7 +89,11 @@ fn shift(plan: &mut SpanPlan, skew: &Skew, tolerance: Tolerance) {
             let from = plan.visit_of(call);
             let mut offset = from.shift;
             if from.clock != to.clock {
-                offset = offset.saturating_add(skew.offset(from.clock, to.clock, to.start));
+                let recorded = |time: i64| time.saturating_sub(from.shift);
+                let outer =
+                    if call.client { (call.start, call.end) } else { (recorded(from.start), recorded(from.end)) };
+                let clocks = (from.clock, to.clock);
+                offset = offset.saturating_add(skew.offset_of_call(clocks, outer, (to.start, to.end)));
                 offset = offset.saturating_add(remaining(call, from, to, offset, tolerance));
             }
             offset

@@ -11,8 +11,8 @@
 //! offset goes from the one to the next in straight lines.
 //!
 //! Without a client half, only the time of the calling visit bounds the amount, and work that is simply deferred looks the
-//! same; so there an offset is taken only if three calls agree on it, and a drift only if one straight line satisfies nearly all calls, and clearly more
-//! than any offset does that does not change.
+//! same; so there an offset is taken only if three calls agree on it, and a drift, or a clock that is set, only if one straight line, or a few offsets one after the other, satisfy nearly
+//! all calls, and clearly more than any offset does that does not change.
 //!
 //! Where all that passes between two machines are messages, only the send bounds the amount, and from one side: work on a message begins after it was sent. Where much of it seems
 //! to begin before that, the least amount is taken that satisfies nearly all messages.
@@ -218,6 +218,16 @@ impl Skew {
         self.offsets.get(&(from, to)).map_or(0, |offset| offset.at(at))
     }
 
+    /// What to add to times of the second clock, to compare them with the first, for a call of the first from one time to another that the second sees so. A clock that was set back shows
+    /// some times twice: of the offsets about such a time the one is taken that the call allows.
+    pub fn offset_of_call(&self, (from, to): (Clock, Clock), outer: (i64, i64), inner: (i64, i64)) -> i64 {
+        let Some(offset) = self.offsets.get(&(from, to)) else { return 0 };
+        let own = offset.at(inner.0);
+        let allows =
+            |offset: i64| outer.0 <= inner.0.saturating_add(offset) && inner.1.saturating_add(offset) <= outer.1;
+        if allows(own) { own } else { offset.set_about(inner.0).find(|offset| allows(*offset)).unwrap_or(own) }
+    }
+
     /// What to add to times of a clock about that one where an operation begins, to compare them with operations that begin by other clocks.
     pub fn base(&self, clock: Clock, at: i64) -> i64 {
         let (mut clock, mut time) = (clock, at);
@@ -352,12 +362,19 @@ impl Bounds {
             let offset = Offset::constant(best(weak)?);
             let (satisfied, by_none) = (self.allowed(&offset), self.allowed(&none));
             let agreed = weak.len() >= 3 && satisfied * 10 >= weak.len() * 9 && by_none * 2 < weak.len();
-            if let Some(drift) = Offset::drift(weak) {
+            let twentieth = weak.len() / 20;
+            if weak.len() >= 2 * PERIOD && satisfied.max(by_none) + twentieth < weak.len() {
+                let mut sorted = weak.clone();
+                sorted.sort_unstable_by_key(|bound| (bound.at, bound.low, bound.high));
                 // Work that is deferred is so by no more as time goes by.
-                let by_drift = self.allowed(&drift);
-                let twentieth = weak.len() / 20;
-                if by_drift + twentieth >= weak.len() && by_drift > satisfied.max(by_none) + twentieth {
-                    return Some(drift);
+                let is_clear = |varying: &Offset| {
+                    let allowed = self.allowed(varying);
+                    allowed + twentieth >= weak.len() && allowed > satisfied.max(by_none) + twentieth
+                };
+                let varying =
+                    Offset::drift(&sorted).filter(is_clear).or_else(|| Some(Offset::steps(&sorted)).filter(is_clear));
+                if varying.is_some() {
+                    return varying;
                 }
             }
             return agreed.then_some(offset);
@@ -432,14 +449,42 @@ impl Offset {
         Self(points.collect())
     }
 
-    /// The straight line through the offsets of several periods, by least squares; `None` where there are not enough calls.
-    fn drift(bounds: &[Bound]) -> Option<Self> {
-        if bounds.len() < 2 * PERIOD {
-            return None;
+    /// Offsets one after the other, as those of a clock that is set now and then; of calls that are sorted by time.
+    fn steps(sorted: &[Bound]) -> Self {
+        let every = sorted.len().div_ceil(MOST_SPLIT);
+        let some: Vec<Bound> = sorted.iter().copied().step_by(every).collect();
+        let mut ends = Vec::new();
+        split(&some, (some.len() / MOST_PERIODS).max(PERIOD / 2), MOST_SPLITS, &mut ends, 0);
+        ends.push(some.len());
+        let mut points: Vec<(i64, i64)> = Vec::new();
+        let mut begin = 0;
+        for end in ends {
+            let (offset, _) = satisfying(&some[begin..end]);
+            if let Some((_, before)) = points.last().copied() {
+                let allows = |at: usize, offset: i64| isize::from(sorted[at].allows(offset));
+                // Which of the calls about it is the first by the new offset.
+                let about = (begin.saturating_sub(PERIOD) * every)..((begin + PERIOD) * every).min(sorted.len());
+                let (mut gain, mut most, mut first) = (0, 0, about.start);
+                for at in about {
+                    gain += allows(at, before) - allows(at, offset);
+                    if gain > most {
+                        (most, first) = (gain, at + 1);
+                    }
+                }
+                let at = sorted.get(first).map_or(i64::MAX, |bound| bound.at);
+                points.push((at.saturating_sub(1), before));
+                points.push((at, offset));
+            } else {
+                points.push((sorted.first().map_or(0, |bound| bound.at), offset));
+            }
+            begin = end;
         }
-        let mut sorted = bounds.to_vec();
-        sorted.sort_unstable_by_key(|bound| (bound.at, bound.low, bound.high));
-        let Self(points) = Self::varying(&sorted);
+        Self(points)
+    }
+
+    /// The straight line through the offsets of several periods, by least squares, of calls that are sorted by time; `None` where all are at one.
+    fn drift(sorted: &[Bound]) -> Option<Self> {
+        let Self(points) = Self::varying(sorted);
         let (first, last) = (points.first()?.0, points.last()?.0);
         let count = points.len() as f64;
         let since = |time: i64| time.saturating_sub(first) as f64;
@@ -454,6 +499,15 @@ impl Offset {
         Some(Self(vec![at(sorted[0].at.min(first)), at(sorted[sorted.len() - 1].at.max(last))]))
     }
 
+    /// The offsets before and after the clock was set, where that was no longer from this time than by how much it was.
+    fn set_about(&self, time: i64) -> impl Iterator<Item = i64> + '_ {
+        let is_near = move |pair: &&[(i64, i64)]| {
+            let [(before, first), (after, last)] = pair else { return false };
+            after.saturating_sub(*before) <= 1 && time.abs_diff(*after) <= first.abs_diff(*last)
+        };
+        self.0.windows(2).filter(is_near).flatten().map(|(_, offset)| *offset)
+    }
+
     fn at(&self, time: i64) -> i64 {
         let Self(points) = self;
         let after = points.partition_point(|(at, _)| *at <= time);
@@ -465,6 +519,36 @@ impl Offset {
             (Some((_, offset)), None) => offset,
             (None, first) => first.map_or(0, |(_, offset)| *offset),
         }
+    }
+}
+
+/// So many calls are looked at, evenly spread, to see when a clock was set.
+const MOST_SPLIT: usize = 4096;
+
+/// Halves of halves are looked at so deep.
+const MOST_SPLITS: usize = 3;
+
+/// The offset that satisfies most calls, none where it satisfies as many, and how many.
+fn satisfying(bounds: &[Bound]) -> (i64, usize) {
+    let by = |offset: i64| (offset, bounds.iter().filter(|bound| bound.allows(offset)).count());
+    let (none, best) = (by(0), by(best(bounds).unwrap_or(0)));
+    if none.1 >= best.1 { none } else { best }
+}
+
+/// Finds where one offset before and another one after satisfy at least a twentieth more of the calls than one for all, no part being shorter than so many calls.
+fn split(sorted: &[Bound], least: usize, depth: usize, ends: &mut Vec<usize>, begin: usize) {
+    let twentieth = sorted.len() / 20;
+    let (_, whole) = satisfying(sorted);
+    if depth == 0 || whole + twentieth >= sorted.len() {
+        return;
+    }
+    let places = (1..).map(|number| number * least).take_while(|place| place + least <= sorted.len());
+    let both = |place: usize| satisfying(&sorted[..place]).1 + satisfying(&sorted[place..]).1;
+    let best = places.map(|place| (both(place), Reverse(place))).max();
+    if let Some((_, Reverse(place))) = best.filter(|(satisfied, _)| *satisfied > whole + twentieth) {
+        split(&sorted[..place], least, depth - 1, ends, begin);
+        ends.push(begin + place);
+        split(&sorted[place..], least, depth - 1, ends, begin + place);
     }
 }
 
@@ -535,6 +619,40 @@ mod tests {
         // A server that seems to begin before it is called has a clock that is off, whatever follows.
         let skew = fitted(&names, calls(from, to, -20 * MS, |number| number % 9 * MS));
         assert!((skew.offset(from, to, 0) - 20 * MS).abs() <= 2 * MS, "{}", skew.offset(from, to, 0));
+    }
+
+    #[test]
+    fn clocks_are_set_while_only_servers_record() {
+        let mut names = Names::default();
+        let [from, to] = clocks(&mut names);
+        let set_at = |set: i64| {
+            calls(from, to, 0, |_| 0).map(move |call| {
+                let ahead = if call.outer.0 < set { 0 } else { 25 * MS };
+                Observation { inner: (call.inner.0 + ahead, call.inner.1 + ahead), client: false, ..call }
+            })
+        };
+        for set in [300, 1_000, 1_234, 1_700] {
+            let skew = fitted(&names, set_at(set * MS));
+            assert_eq!(skew.offset(from, to, (set - 12) * MS), 0, "{set}");
+            assert!((skew.offset(from, to, (set + 50) * MS) + 25 * MS).abs() <= MS, "{set}");
+        }
+        // A clock that is set back shows times twice.
+        let back = calls(from, to, 0, |_| 0).map(|call| {
+            let ahead = if call.outer.0 < 1_000 * MS { 500 * MS } else { 0 };
+            Observation { inner: (call.inner.0 + ahead, call.inner.1 + ahead), client: false, ..call }
+        });
+        let skew = fitted(&names, back.clone());
+        for call in back {
+            let offset = skew.offset_of_call((from, to), call.outer, call.inner);
+            let wanted = if call.outer.0 < 1_000 * MS { -500 * MS } else { 0 };
+            assert!((offset - wanted).abs() <= MS, "{call:?}: {offset}");
+        }
+        // Work that is deferred by more and less is not.
+        let deferred = calls(from, to, 0, |_| 0).enumerate().map(|(number, call)| {
+            let later = number as i64 * 7 % 40 * MS;
+            Observation { inner: (call.inner.0 + later, call.inner.1 + later), client: false, ..call }
+        });
+        assert_eq!(fitted(&names, deferred).offset(from, to, 0), 0);
     }
 
     #[test]
