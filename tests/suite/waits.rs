@@ -466,7 +466,7 @@ fn connections_that_calls_wait_for_are_found_by_clocks_that_count_milliseconds()
 fn waits_for_connections_grow_with_the_load() {
     let (_, truth, _) = told(&asking_for_a_connection(11, 88.0, 20_000, 4, None), "");
     let truth = truth.scenarios[0].observed_response.expect("it was traced");
-    for (seed, way) in [(1, None), (2, None), (3, None), (4, Some(5e-4)), (5, Some(5e-3))] {
+    for (seed, way) in [(1, None), (2, None), (3, None), (1, Some(5e-4)), (2, Some(5e-3))] {
         let text = asking_for_a_connection(seed, 70.0, 6000, 4, way);
         let (model, origins, _) = told(&text, "[scenario.\"web GET\"]\nrate = 88\n");
         let results = layered(&model, &LayeredOptions::default()).expect("it can be solved");

@@ -7,7 +7,6 @@
 
 use crate::lqn::submodel::{EntryIndex, Interaction, RequestKind};
 use crate::model::parts::Parts;
-use crate::model::servers::MANY;
 use crate::model::servers::fit::unlikelihood;
 use crate::model::servers::occupancy::Occupancy;
 use crate::solve::erlang_c;
@@ -18,18 +17,10 @@ pub const FITS: f64 = 3.0;
 /// A service that records its spans works, and seldom only waits: the logarithm of 20.
 const RARE: f64 = 2.996;
 
-/// More servers than these are rarer than services that wait (ours): browsers, generators of load, and callers of what is not traced are as frequent with whatever number that waits together.
-const LARGE: u32 = 2 * MANY;
-
 /// How unlikely it is that a host is a delay, as minus the logarithm of a weight; `None` where nothing can tell.
 pub fn unlikelihood_of_delay(most_together: usize, is_recorded: bool) -> Option<f64> {
     // What never was there together shows no queue, whatever there is.
-    let most = (most_together > 1).then_some(most_together as u32)?;
-    Some(match is_recorded {
-        false => 0.0,
-        true if most > LARGE => unlikelihood(LARGE),
-        true => unlikelihood(most) + RARE,
-    })
+    (most_together > 1).then(|| if is_recorded { unlikelihood(most_together as u32) + RARE } else { 0.0 })
 }
 
 /// How many arrivals were due to find all of so many servers busy, where none did; `present` are at work on average. It is minus the logarithm of how likely that is.
@@ -67,7 +58,6 @@ pub fn is_recorded(parts: &Parts<'_>, entries: &[EntryIndex]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::{RARE, unlikelihood_of_delay};
-    use crate::model::servers::MANY;
     use crate::model::servers::fit::unlikelihood;
 
     #[test]
@@ -75,6 +65,5 @@ mod tests {
         assert_eq!(unlikelihood_of_delay(1, false), None);
         assert_eq!(unlikelihood_of_delay(3, false), Some(0.0));
         assert_eq!(unlikelihood_of_delay(3, true), Some(unlikelihood(3) + RARE));
-        assert!(unlikelihood_of_delay(60, true) < Some(unlikelihood(56)));
     }
 }

@@ -74,6 +74,8 @@ struct Bounds {
     strong: Vec<Bound>,
     /// The server works within the time of the calling visit.
     weak: Vec<Bound>,
+    /// It works for longer than the calling visit takes: when, by the callee's clock.
+    longer: Vec<i64>,
     /// The server begins within the client's time.
     starts: Vec<Bound>,
     /// The work on a message begins after it was sent: by the callee's clock when it does, and how much before that.
@@ -133,7 +135,7 @@ impl Skew {
             (false, true) => {
                 bounds.starts.push(Bound { at, low, high: answered, answered });
             }
-            (false, false) => {}
+            (false, false) => bounds.longer.push(at),
         }
     }
 
@@ -328,7 +330,7 @@ impl Bounds {
         if !self.is_waited_for() {
             return self.sent.iter().filter(|(at, low)| *low <= offset.at(*at)).count();
         }
-        let of = |bounds: &[Bound]| bounds.iter().filter(|bound| bound.allows(offset.at(bound.at))).count();
+        let of = |bounds: &[Bound]| bounds.iter().filter(|bound| offset.fits(bound)).count();
         if self.strong.is_empty() { of(&self.weak) } else { of(&self.strong) + of(&self.starts) }
     }
 
@@ -336,6 +338,7 @@ impl Bounds {
     fn append(&mut self, mut other: Self) {
         self.strong.append(&mut other.strong);
         self.weak.append(&mut other.weak);
+        self.longer.append(&mut other.longer);
         self.starts.append(&mut other.starts);
         self.sent.append(&mut other.sent);
     }
@@ -371,8 +374,8 @@ impl Bounds {
                     let allowed = self.allowed(varying);
                     allowed + twentieth >= weak.len() && allowed > satisfied.max(by_none) + twentieth
                 };
-                let varying =
-                    Offset::drift(&sorted).filter(is_clear).or_else(|| Some(Offset::steps(&sorted)).filter(is_clear));
+                let steps = || Some(Offset::steps(&sorted)).filter(is_clear).filter(|steps| self.waits_for_all(steps));
+                let varying = Offset::drift(&sorted).filter(is_clear).or_else(steps);
                 if varying.is_some() {
                     return varying;
                 }
@@ -394,6 +397,15 @@ impl Bounds {
         (most > by_none && !second_phases_explain(strong, starts)).then_some(offset)
     }
 
+    /// Whether, while the clock is off by that, hardly any server works for longer than its caller's visit takes. One that waits takes longer than what it waits for; work that is deferred from some
+    /// time on does so as well, and shortens the visit.
+    fn waits_for_all(&self, offset: &Offset) -> bool {
+        let is_off = |at: &i64| offset.at(*at) != 0;
+        let longer = self.longer.iter().filter(|at| is_off(at)).count();
+        let all = longer + self.weak.iter().filter(|bound| is_off(&bound.at)).count();
+        longer * LONGER.1 <= all * LONGER.0
+    }
+
     /// The least offset by which nearly all work on messages begins after these were sent; `None` where hardly any begins before.
     fn offset_of_messages(&self) -> Option<Offset> {
         let early = self.sent.iter().filter(|(_, low)| *low > 0).count();
@@ -405,6 +417,9 @@ impl Bounds {
         lows.get(lows.len() / FIRST).map(|low| Offset::constant(*low))
     }
 }
+
+/// No more than this part of servers seems to work for longer than callers that wait for them (ours): (2, 100).
+const LONGER: (usize, usize) = (2, 100);
 
 /// The first of so many messages, by how much they seem to be worked on before they were sent, may have a cause of their own.
 const FIRST: usize = 100;
@@ -497,6 +512,11 @@ impl Offset {
         let slope = mean(&|point| (since(point.0) - middle) * (point.1 as f64 - level)) / spread;
         let at = |time: i64| (time, (level + slope * (since(time) - middle)).round() as i64);
         Some(Self(vec![at(sorted[0].at.min(first)), at(sorted[sorted.len() - 1].at.max(last))]))
+    }
+
+    /// Whether a call allows it.
+    fn fits(&self, bound: &Bound) -> bool {
+        bound.allows(self.at(bound.at)) || self.set_about(bound.at).any(|offset| bound.allows(offset))
     }
 
     /// The offsets before and after the clock was set, where that was no longer from this time than by how much it was.
@@ -641,12 +661,20 @@ mod tests {
             let ahead = if call.outer.0 < 1_000 * MS { 500 * MS } else { 0 };
             Observation { inner: (call.inner.0 + ahead, call.inner.1 + ahead), client: false, ..call }
         });
-        let skew = fitted(&names, back.clone());
+        let back: Vec<Observation> = back.collect();
+        let skew = fitted(&names, back.iter().copied());
         for call in back {
             let offset = skew.offset_of_call((from, to), call.outer, call.inner);
             let wanted = if call.outer.0 < 1_000 * MS { -500 * MS } else { 0 };
             assert!((offset - wanted).abs() <= MS, "{call:?}: {offset}");
         }
+        // Nobody waits for work that begins when its caller has ended, and takes longer than that one now and then.
+        let deferred = calls(from, to, 0, |_| 0).enumerate().map(|(number, call)| {
+            let later = if call.outer.0 < 1_000 * MS { 0 } else { 3 * MS };
+            let longer = if number % 10 == 0 { later } else { 0 };
+            Observation { inner: (call.inner.0 + later, call.inner.1 + later + longer), client: false, ..call }
+        });
+        assert_eq!(fitted(&names, deferred).offset(from, to, 1_500 * MS), 0);
         // Work that is deferred by more and less is not.
         let deferred = calls(from, to, 0, |_| 0).enumerate().map(|(number, call)| {
             let later = number as i64 * 7 % 40 * MS;

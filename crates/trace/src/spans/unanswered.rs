@@ -98,6 +98,23 @@ pub fn is_message(item: &Item) -> bool {
     item.client && item.what == What::Call(CallKind::Deferred)
 }
 
+impl Answered {
+    /// For how long the server worked on the mean, nanoseconds.
+    fn mean_work(&self) -> i64 {
+        mean(self.work, self.calls)
+    }
+
+    /// How long a call was on its way on the mean, nanoseconds.
+    fn mean_way(&self) -> i64 {
+        mean(self.network, self.timed)
+    }
+}
+
+/// Of nothing it is 0.
+fn mean(sum: i128, count: u64) -> i64 {
+    i64::try_from(sum / i128::from(count.max(1))).unwrap_or(0)
+}
+
 impl Known {
     /// How many of the calls were answered. All of them are known.
     fn answered(&self) -> u64 {
@@ -253,23 +270,20 @@ impl Unanswered {
 
 /// Where a client waited much longer than calls like it take, and gave up, its server worked on it for no longer than on those: a request that was lost on the way, or a connection that hung.
 fn give_up(plan: &mut SpanPlan, visit: usize, like: Answered, waited: i64) {
-    let mean = |sum: i128, count: u64| i64::try_from(sum / i128::from(count.max(1))).unwrap_or(0);
-    let (work, way) = (mean(like.work, like.calls), mean(like.network, like.timed));
-    if waited > work.saturating_add(way).saturating_mul(MUCH_LONGER) {
-        plan.visits[visit].on_the_way = waited.saturating_sub(work);
+    if waited > like.mean_work().saturating_add(like.mean_way()).saturating_mul(MUCH_LONGER) {
+        plan.visits[visit].on_the_way = waited.saturating_sub(like.mean_work());
     }
 }
 
 /// Gives a visit that was lost the times that the calls like it had.
 fn fill(plan: &mut SpanPlan, visit: usize, like: Answered, what: What) {
-    let mean = |sum: i128, count: u64| i64::try_from(sum / i128::from(count.max(1))).unwrap_or(0);
     if like.measured > 0 {
         plan.visits[visit].cpu = like.cpu / like.measured as f64;
     }
     let visit = &mut plan.visits[visit];
-    visit.on_the_way = mean(like.network, like.timed);
+    visit.on_the_way = like.mean_way();
     if what == What::Call(CallKind::Deferred) {
-        visit.end = visit.start.saturating_add(mean(like.work, like.calls));
+        visit.end = visit.start.saturating_add(like.mean_work());
         visit.extent = visit.end;
     }
 }
