@@ -3,6 +3,7 @@
 use crate::diagnostic::quantity::milliseconds;
 use crate::diagnostic::{Diagnostic, Diagnostics, Place, Severity};
 use crate::lqn::submodel::{Interaction, SubModel};
+use crate::lqn::together;
 use crate::lqn::{Body, EntryId, Model, Multiplicity, Task};
 use crate::model::assembly::{Assembled, Assembly, Loads};
 use crate::model::certainty::Certainty;
@@ -74,14 +75,14 @@ pub fn complete_as_traced(
     parts.configure(configuration, &mut findings);
     let lost_spans = fragments::lost_part(&lost, &parts);
     let known = population::Found::default();
-    let own;
-    let traced = match traced {
-        Some(traced) => traced,
-        None => {
-            own = Traced::of(&parts, configuration, lost_spans, &known);
-            &own
-        }
-    };
+    // Neither asks the other, and both look at all times that are kept.
+    let (own, work) = together::both(
+        sub.threads(),
+        || traced.is_none().then(|| Traced::of(&parts, configuration, lost_spans, &known)),
+        || stationarity::work_findings(recorded),
+    );
+    let own = own.unwrap_or_default();
+    let traced = traced.unwrap_or(&own);
     let chosen = chosen::findings(sub, &parts.customers);
     for (customer, finding) in parts.customers.iter_mut().zip(&chosen) {
         load::leave_open(&mut customer.scenario_total, finding.is_some());
@@ -118,7 +119,7 @@ pub fn complete_as_traced(
         findings.extend(stationarity::finding(scenario, total, around, rates.as_ref()));
     }
     findings.extend(sampling::finding(&parts.customers, load::told_weight));
-    findings.extend(stationarity::work_findings(recorded));
+    findings.extend(work);
     findings.extend(alike::finding(sub));
     findings.extend(outcomes::note(&parts, sub, &built.model, &built.origins));
     findings.extend(found);

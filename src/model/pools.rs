@@ -13,6 +13,7 @@ use crate::diagnostic::quantity::{milliseconds, percent, time};
 use crate::diagnostic::{Diagnostic, Place, Severity};
 use crate::lqn::stays::{Rank, Stay};
 use crate::lqn::submodel::{EntryIndex, EntryTotal, Interaction, Moments, RequestKind, Seconds, SubModel, common_step};
+use crate::lqn::together;
 use crate::model::{clocks, codes, load};
 use crate::names::Name;
 
@@ -70,7 +71,8 @@ fn find(sub: &SubModel) -> BTreeMap<Name, Pool> {
     if !sub.scenarios.values().all(load::is_nearly_whole) {
         return BTreeMap::new();
     }
-    tasks_of(sub).into_iter().filter_map(|(task, entries)| Some((task, Ways::of(&entries).pool()?))).collect()
+    let of = |(task, entries): (Name, Vec<&EntryTotal>)| Some((task, Ways::of(&entries).pool()?));
+    together::each(sub.threads(), tasks_of(sub), of).into_iter().flatten().collect()
 }
 
 /// The entries that are called, by task.
@@ -187,8 +189,9 @@ pub fn hidden(sub: &SubModel, pools: &BTreeMap<Name, Pool>, is_set: impl Fn(&str
     }
     let others = tasks_of(sub).into_iter().filter(|(task, _)| !pools.contains_key(task));
     let others = others.map(|(task, entries)| (sub.names.text(task), entries)).filter(|(task, _)| !is_set(task));
-    let hidden = others.filter_map(|(task, entries)| Some((task, Ways::of(&entries).hidden()?)));
-    let mut hidden: Vec<(&str, Hidden)> = hidden.collect();
+    let others: Vec<(&str, Vec<&EntryTotal>)> = others.collect();
+    let of = |(task, entries): (_, Vec<&EntryTotal>)| Some((task, Ways::of(&entries).hidden()?));
+    let mut hidden: Vec<(&str, Hidden)> = together::each(sub.threads(), others, of).into_iter().flatten().collect();
     hidden.sort_by_key(|(task, _)| *task);
     hidden.truncate(SHOWN);
     hidden.into_iter().map(|(task, hidden)| hidden.finding(task)).collect()

@@ -71,6 +71,7 @@ pub mod submodel;
 pub mod terms;
 pub mod text;
 pub mod timing;
+pub mod together;
 pub mod xml;
 
 pub use calibration::Calibration;

@@ -16,8 +16,10 @@ mod timing;
 mod write;
 
 use std::collections::BTreeMap;
+use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::de::Visitor;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::saved::kept::KeptShape;
 use crate::saved::stays::StaysShape;
@@ -338,8 +340,49 @@ impl RequestWord {
 #[serde(deny_unknown_fields)]
 struct MomentsShape {
     count: u64,
-    femtoseconds: String,
-    squares: String,
+    femtoseconds: Whole,
+    squares: Whole,
+}
+
+/// A whole number of any size as a text of digits, or the text that stands in its place.
+enum Whole {
+    Number(i128),
+    Text(String),
+}
+
+impl Default for Whole {
+    fn default() -> Self {
+        Self::Number(0)
+    }
+}
+
+impl Serialize for Whole {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Number(number) => serializer.collect_str(number),
+            Self::Text(text) => serializer.serialize_str(text),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Whole {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Digits;
+
+        impl Visitor<'_> for Digits {
+            type Value = Whole;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("a string")
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<Whole, E> {
+                Ok(text.parse().map_or_else(|_| Whole::Text(text.to_owned()), Whole::Number))
+            }
+        }
+
+        deserializer.deserialize_str(Digits)
+    }
 }
 
 #[derive(Serialize, Deserialize)]

@@ -119,6 +119,16 @@ impl<const KEPT: usize> Stays<KEPT> {
         self.seen
     }
 
+    /// How many are in memory.
+    pub fn size(&self) -> usize {
+        self.some.len()
+    }
+
+    /// How much memory they take.
+    pub fn bytes(&self) -> usize {
+        self.some.capacity() * size_of::<Stay>()
+    }
+
     /// Takes in a stay.
     pub fn add(&mut self, stay: Stay) {
         self.seen = self.seen.saturating_add(1);

@@ -16,6 +16,7 @@ use crate::batches::Batches;
 use crate::deployment::Deployment;
 use crate::sketch::Sketch;
 use crate::stays::Stays;
+use crate::together;
 use dyelog_diagnostic::names::{Name, Names};
 
 pub use entry::{
@@ -163,13 +164,27 @@ impl SubModel {
 
     /// Brings all that is kept of times in its order, so that it is not put in order by each who asks.
     pub fn sort_times(&mut self) {
-        for entry in &mut self.entries {
+        together::each(self.threads(), &mut self.entries, |entry| {
             entry.stays.sort();
             entry.visits.sort();
-        }
+        });
         for total in self.scenarios.values_mut() {
             total.stays.sort();
         }
+    }
+
+    /// About how much memory it takes.
+    pub fn bytes(&self) -> usize {
+        let of_names: usize = (0..self.names.len()).map(|number| 64 + self.names.text(Name(number as u32)).len()).sum();
+        let of_scenario =
+            |total: &ScenarioTotal| size_of::<ScenarioTotal>() + total.stays.bytes() + 64 * total.starts.cells().len();
+        let of_scenarios: usize = self.scenarios.values().map(of_scenario).sum();
+        of_names + of_scenarios + self.entries.iter().map(EntryTotal::bytes).sum::<usize>()
+    }
+
+    /// How many threads are worth it to look at all times that are kept.
+    pub fn threads(&self) -> usize {
+        together::threads(self.entries.iter().map(|entry| entry.stays.size() + entry.visits.size()).sum())
     }
 
     /// The entry of that key, if there is one.

@@ -24,6 +24,7 @@ use std::collections::BTreeMap;
 use crate::diagnostic::quantity::percent;
 use crate::diagnostic::{Diagnostic, Place, Severity};
 use crate::lqn::submodel::{EntryIndex, EntryTotal, Interaction, ScenarioTotal, SubModel};
+use crate::lqn::together;
 use crate::lqn::{Dispatching, Multiplicity, Scheduling, Work};
 use crate::model::config::Configuration;
 use crate::model::demand::is_measured;
@@ -71,6 +72,21 @@ pub struct Traced {
     work: BTreeMap<EntryIndex, (f64, f64)>,
     /// Entries whose invocations last and only wait.
     lasting: BTreeMap<EntryIndex, Lasting>,
+}
+
+/// What is told of all hosts together.
+#[derive(Clone, Copy)]
+struct Around<'a> {
+    parts: &'a Parts<'a>,
+    configuration: &'a Configuration,
+    observed: &'a Observed,
+    candidates: &'a BTreeMap<EntryIndex, Lasting>,
+    /// The part of spans that was lost.
+    lost: f64,
+    /// Whether operations of all scenarios begin whatever is under way, and nothing holds requests back.
+    is_open: bool,
+    /// Whether all scenarios have customers who wait for answers.
+    is_closed: bool,
 }
 
 /// The servers of a host.
@@ -140,86 +156,101 @@ impl Traced {
         // A pool holds requests back, whoever sends them.
         let is_open = traced.pools.is_empty() && loads.iter().all(Option::is_none);
         let is_closed = loads.iter().all(Option::is_some);
-        for (name, mut entries) in hosts_of(parts, configuration) {
-            let given = given(configuration, &name);
-            traced.leave_out_lasting(parts, configuration, (&name, &mut entries), &candidates, (&observed, lost));
-            let totals: Vec<&EntryTotal> = entries.iter().map(|index| parts.sub.entry(*index)).collect();
-            let occupancy = Occupancy::of(&totals, &copies(parts, configuration, &name, &entries));
-            if occupancy.stays() < ENOUGH {
-                continue;
-            }
-            if given == Some(Multiplicity::Infinite) {
-                continue;
-            }
-            let stations = occupancy.stations as f64;
-            let observed = observed.at(parts, &entries);
-            let probability = observed.probability;
-            let seen: f64 = entries.iter().map(|index| observed.present(parts, *index)).sum();
-            let busy = configuration.measured.processors.get(&name).copied();
-            let discipline = Discipline::given(scheduling_given(configuration, &name));
-            let is_recorded = works(parts, &entries);
-            let early = early(parts, &entries, lost);
-            let arrivals = is_open.then(|| dispatching(parts, configuration, &entries));
-            let known = Known { servers: given, discipline, busy, is_recorded, early, arrivals };
-            let mut fit = fitted(&occupancy, probability, seen, known);
-            let is_bound = configuration.bounds.contains(&name);
-            let fewer = if is_bound { fewer_than(&fit, &occupancy, probability, seen, known) } else { None };
-            let bound = fewer.is_some().then_some(fit.servers);
-            // A measured share is relative to all cores that metrics or resources tell.
-            let cores = f64::from(fit.servers) * stations;
-            let busy = busy.map(|busy| if bound.is_some() { Busy::Cores(busy.cores(cores)) } else { busy });
-            fit = fewer.unwrap_or(fit);
-            let there = seen / probability;
-            let is_told = busy.is_some();
-            let busy = busy.or(fit.busy.map(Busy::Cores));
-            if fit.is_delay {
-                traced.hosts.insert(name, Host::delay(&fit, &occupancy, there));
-                continue;
-            }
-            let load = match busy {
-                Some(busy) => Load::measured(&fit, stations, there, probability < 1.0, busy),
-                None => Load::of(&fit, stations, there, probability < 1.0),
-            };
-            // What was measured is shared out by how long invocations were there, as equal sharing has it.
-            let is_shared = busy.is_some() && fit.discipline == Discipline::Sharing;
-            let imputed = |place: usize| if is_shared { fit.imputed.all } else { fit.imputed.processor[place] };
-            let of_tasks = OfTasks::of(parts, configuration, (&entries, imputed), (&observed, &load));
-            let told = |index: &EntryIndex| of_tasks.factor(parts.sub.entry(*index).task);
-            if !is_told {
-                let (least, most) = load.range(&fit, stations, probability < 1.0 || occupancy.is_sparse());
-                let range = (if may_wait(fit.range) { 0.0 } else { least }, most);
-                traced.work.extend(entries.iter().filter(|index| told(index).is_none()).map(|index| (*index, range)));
-            }
-            let load = load.as_busy(of_tasks.busy, stations, &fit);
-            for (place, &index) in entries.iter().enumerate() {
-                let part = imputed(place) * told(&index).unwrap_or(1.0);
-                // Of those that were not traced nobody knows how they made others wait.
-                let spread = if probability < 1.0 { 1.0 } else { fit.imputed.spread[place] };
-                // Closed models queue no longer than the traces did. Open ones queue as Poisson arrivals do.
-                let waited = if is_closed { 1.0 - imputed(place) } else { 1.0 };
-                traced.own.insert(index, OwnTime { spread, ..load.own_time(part, waited, fit.discipline) });
-            }
-            let servers = fit.servers.saturating_mul(occupancy.stations as u32);
-            let host = Host {
-                servers,
-                is_delay: false,
-                discipline: fit.discipline,
-                copies: occupancy.stations as u32,
-                replicas: Some(replicas(configuration, &name)),
-                range: (given.is_none() || bound.is_some()).then_some(fit.range),
-                bound,
-                most: occupancy.most,
-                utilization: load.busy / f64::from(servers),
-                measured: busy.filter(|_| is_told).map(|busy| busy.cores(f64::from(servers))),
-                waits: fit.busy.is_some(),
-                or_waits: fit.or_waits.map(|(servers, busy)| (servers, busy / stations)),
-                alone: load.imputed,
-            };
-            if !of_tasks.some.is_empty() {
-                traced.tasks.insert(name.clone(), of_tasks.some);
-            }
-            traced.hosts.insert(name, host);
+        let around =
+            Around { parts, configuration, observed: &observed, candidates: &candidates, lost, is_open, is_closed };
+        let hosts = hosts_of(parts, configuration);
+        for own in together::each(parts.sub.threads(), hosts, |(name, entries)| Self::host(around, &name, entries)) {
+            traced.hosts.extend(own.hosts);
+            traced.tasks.extend(own.tasks);
+            traced.own.extend(own.own);
+            traced.work.extend(own.work);
+            traced.lasting.extend(own.lasting);
         }
+        traced
+    }
+
+    /// What the traces tell of one host and its entries.
+    fn host(around: Around<'_>, name: &str, mut entries: Vec<EntryIndex>) -> Self {
+        let Around { parts, configuration, observed, lost, .. } = around;
+        let mut traced = Self::default();
+        let given = given(configuration, name);
+        traced.leave_out_lasting(parts, configuration, (name, &mut entries), around.candidates, (observed, lost));
+        let totals: Vec<&EntryTotal> = entries.iter().map(|index| parts.sub.entry(*index)).collect();
+        let occupancy = Occupancy::of(&totals, &copies(parts, configuration, name, &entries));
+        if occupancy.stays() < ENOUGH {
+            return traced;
+        }
+        if given == Some(Multiplicity::Infinite) {
+            return traced;
+        }
+        let stations = occupancy.stations as f64;
+        let observed = observed.at(parts, &entries);
+        let probability = observed.probability;
+        let seen: f64 = entries.iter().map(|index| observed.present(parts, *index)).sum();
+        let busy = configuration.measured.processors.get(name).copied();
+        let discipline = Discipline::given(scheduling_given(configuration, name));
+        let is_recorded = works(parts, &entries);
+        let early = early(parts, &entries, lost);
+        let arrivals = around.is_open.then(|| dispatching(parts, configuration, &entries));
+        let known = Known { servers: given, discipline, busy, is_recorded, early, arrivals };
+        let mut fit = fitted(&occupancy, probability, seen, known);
+        let is_bound = configuration.bounds.contains(name);
+        let fewer = if is_bound { fewer_than(&fit, &occupancy, probability, seen, known) } else { None };
+        let bound = fewer.is_some().then_some(fit.servers);
+        // A measured share is relative to all cores that metrics or resources tell.
+        let cores = f64::from(fit.servers) * stations;
+        let busy = busy.map(|busy| if bound.is_some() { Busy::Cores(busy.cores(cores)) } else { busy });
+        fit = fewer.unwrap_or(fit);
+        let there = seen / probability;
+        let is_told = busy.is_some();
+        let busy = busy.or(fit.busy.map(Busy::Cores));
+        if fit.is_delay {
+            traced.hosts.insert(name.to_owned(), Host::delay(&fit, &occupancy, there));
+            return traced;
+        }
+        let load = match busy {
+            Some(busy) => Load::measured(&fit, stations, there, probability < 1.0, busy),
+            None => Load::of(&fit, stations, there, probability < 1.0),
+        };
+        // What was measured is shared out by how long invocations were there, as equal sharing has it.
+        let is_shared = busy.is_some() && fit.discipline == Discipline::Sharing;
+        let imputed = |place: usize| if is_shared { fit.imputed.all } else { fit.imputed.processor[place] };
+        let of_tasks = OfTasks::of(parts, configuration, (&entries, imputed), (&observed, &load));
+        let told = |index: &EntryIndex| of_tasks.factor(parts.sub.entry(*index).task);
+        if !is_told {
+            let (least, most) = load.range(&fit, stations, probability < 1.0 || occupancy.is_sparse());
+            let range = (if may_wait(fit.range) { 0.0 } else { least }, most);
+            traced.work.extend(entries.iter().filter(|index| told(index).is_none()).map(|index| (*index, range)));
+        }
+        let load = load.as_busy(of_tasks.busy, stations, &fit);
+        for (place, &index) in entries.iter().enumerate() {
+            let part = imputed(place) * told(&index).unwrap_or(1.0);
+            // Of those that were not traced nobody knows how they made others wait.
+            let spread = if probability < 1.0 { 1.0 } else { fit.imputed.spread[place] };
+            // Closed models queue no longer than the traces did. Open ones queue as Poisson arrivals do.
+            let waited = if around.is_closed { 1.0 - imputed(place) } else { 1.0 };
+            traced.own.insert(index, OwnTime { spread, ..load.own_time(part, waited, fit.discipline) });
+        }
+        let servers = fit.servers.saturating_mul(occupancy.stations as u32);
+        let host = Host {
+            servers,
+            is_delay: false,
+            discipline: fit.discipline,
+            copies: occupancy.stations as u32,
+            replicas: Some(replicas(configuration, name)),
+            range: (given.is_none() || bound.is_some()).then_some(fit.range),
+            bound,
+            most: occupancy.most,
+            utilization: load.busy / f64::from(servers),
+            measured: busy.filter(|_| is_told).map(|busy| busy.cores(f64::from(servers))),
+            waits: fit.busy.is_some(),
+            or_waits: fit.or_waits.map(|(servers, busy)| (servers, busy / stations)),
+            alone: load.imputed,
+        };
+        if !of_tasks.some.is_empty() {
+            traced.tasks.insert(name.to_owned(), of_tasks.some);
+        }
+        traced.hosts.insert(name.to_owned(), host);
         traced
     }
 

@@ -10,6 +10,7 @@ use crate::diagnostic::quantity::percent;
 use crate::diagnostic::{Diagnostic, Place};
 use crate::lqn::stays::{PERIOD, Rank, Stay};
 use crate::lqn::submodel::{EntryTotal, Interaction, SubModel};
+use crate::lqn::together;
 use crate::model::codes;
 use crate::model::load::{Recording, recorded_at_once, short};
 use crate::model::stationarity::series::MATTERS;
@@ -49,8 +50,8 @@ pub(super) fn finding(sub: &SubModel) -> Option<Diagnostic> {
     if !sub.scenarios.values().all(|total| recorded_at_once(total, &recording)) {
         return None;
     }
-    let phased = tasks.iter().filter_map(|(task, entries)| Some(Phased { task, cv2: cv2(sub, entries)? }));
-    let mut phased: Vec<Phased<'_>> = phased.collect();
+    let of = |(task, entries): (_, Vec<&EntryTotal>)| Some(Phased { task, cv2: cv2(sub, &entries)? });
+    let mut phased: Vec<Phased<'_>> = together::each(sub.threads(), tasks, of).into_iter().flatten().collect();
     phased.sort_by(|left, right| right.cv2.total_cmp(&left.cv2).then_with(|| left.task.cmp(right.task)));
     let (first, others) = phased.split_first()?;
     let message = format!("operations call `{}` in phases", first.task);

@@ -14,6 +14,7 @@ use crate::diagnostic::quantity::time;
 use crate::diagnostic::{Diagnostic, Place};
 use crate::lqn::stays::{Rank, Stay};
 use crate::lqn::submodel::{EntryTotal, Interaction, SubModel};
+use crate::lqn::together;
 use crate::model::codes;
 use crate::model::load::{Recording, recorded_at_once, short};
 
@@ -47,7 +48,8 @@ pub(super) fn changed(sub: &SubModel) -> Vec<Changed> {
             tasks.entry(sub.names.text(entry.task)).or_default().push(entry);
         }
     }
-    let tasks: Vec<(&str, Entries<'_>)> = tasks.into_iter().map(|(name, entries)| (name, worked(&entries))).collect();
+    let tasks: Vec<(&str, Entries<'_>)> =
+        together::each(sub.threads(), tasks, |(name, entries)| (name, worked(&entries)));
     let shares =
         |entries: &Entries<'_>| -> f64 { entries.iter().flat_map(|(_, worked)| worked).map(|own| own.shares[0]).sum() };
     let all: f64 = tasks.iter().map(|(_, entries)| shares(entries)).sum();

@@ -326,13 +326,31 @@ impl<'b> In<'b> {
         for stay in &mut kept {
             stay.length = self.number()?;
         }
-        for stay in &mut kept {
-            stay.part = self.small()?;
-        }
-        for stay in kept.iter_mut().filter(|_| marks & 2 == 2) {
-            stay.site = self.small()?;
+        self.smalls(kept.iter_mut().map(|stay: &mut Stay| &mut stay.part))?;
+        if marks & 2 == 2 {
+            self.smalls(kept.iter_mut().map(|stay| &mut stay.site))?;
         }
         Stays::of_saved(seen, kept, cut)
+    }
+
+    /// Numbers that are below 128 mostly: eight of these are read at once.
+    fn smalls<'s>(&mut self, mut places: impl ExactSizeIterator<Item = &'s mut u32>) -> Option<()> {
+        const LARGE: u64 = 0x8080_8080_8080_8080;
+        loop {
+            while let Some(eight) = self.rest.first_chunk::<8>()
+                && places.len() >= eight.len()
+                && u64::from_le_bytes(*eight) & LARGE == 0
+            {
+                for byte in eight {
+                    *places.next()? = u32::from(*byte);
+                }
+                self.rest = &self.rest[eight.len()..];
+            }
+            match places.next() {
+                Some(place) => *place = self.small()?,
+                None => return Some(()),
+            }
+        }
     }
 
     fn witnesses(&mut self, entry: &mut EntryTotal) -> Option<()> {

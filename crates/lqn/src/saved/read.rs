@@ -7,7 +7,7 @@ use rustc_hash::FxHashSet;
 use super::write::digits;
 use super::{
     BatchesShape, BlockShape, BranchShape, DeploymentShape, Document, EntryShape, IdsShape, Kept, MOST, MOST_SQUARES,
-    MomentsShape, StartsShape, VERSION, WorkShape,
+    MomentsShape, StartsShape, VERSION, Whole, WorkShape,
 };
 use crate::batches::Batches;
 use crate::codes;
@@ -136,12 +136,12 @@ impl Reader<'_> {
         if shape.is_nothing() {
             return Moments::default();
         }
-        let mut whole = |text: &str| {
-            let number: Option<i128> = text.parse().ok();
-            if number.is_none() {
+        let mut whole = |own: &Whole| match own {
+            Whole::Number(number) => *number,
+            Whole::Text(text) => {
                 self.wrong(item, format!("`{text}` is no whole number"));
+                0
             }
-            number.unwrap_or_default()
         };
         let (sum, squares) = (Seconds(whole(&shape.femtoseconds)), whole(&shape.squares));
         Moments { count: self.count(shape.count, MOST, item), sum, squares }

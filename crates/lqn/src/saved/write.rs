@@ -8,7 +8,7 @@ use super::timing;
 use super::{
     ActivityShape, BatchesShape, BlockShape, BranchShape, BranchTotalShape, DeploymentShape, Document, EntryShape,
     IdsShape, MomentsShape, NumbersShape, ReplicaShape, RequestShape, RequestWord, SampledShape, ScenarioShape,
-    StartsShape, UndatedShape, VERSION, WitnessShape, WorkShape,
+    StartsShape, UndatedShape, VERSION, Whole, WitnessShape, WorkShape,
 };
 use crate::batches::Batches;
 use crate::deployment::{Replica, Seen};
@@ -260,7 +260,7 @@ pub(super) fn digits(word: u64) -> String {
 
 impl MomentsShape {
     pub(super) fn of(moments: &Moments) -> Self {
-        let (femtoseconds, squares) = (moments.sum.0.to_string(), moments.squares.to_string());
+        let [femtoseconds, squares] = [moments.sum.0, moments.squares].map(Whole::Number);
         Self { count: moments.count, femtoseconds, squares }
     }
 }

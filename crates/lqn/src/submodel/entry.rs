@@ -265,6 +265,24 @@ impl EntryTotal {
         self.work.values().map(|work| work.exclusive.sum.as_f64()).sum()
     }
 
+    /// About how much memory it takes.
+    pub fn bytes(&self) -> usize {
+        let of_work = |work: &WorkTotal| size_of::<WorkTotal>() + 64 * (work.requests.len() + work.activities.len());
+        let of_witness = |own: &Witness| {
+            [&own.scenario, &own.run, &own.file, &own.item].map(|text| 16 + text.len()).iter().sum::<usize>()
+                + size_of::<Witness>()
+        };
+        size_of::<Self>()
+            + self.stays.bytes()
+            + self.visits.bytes()
+            + 16 * self.responses.buckets().count()
+            + self.work.values().map(of_work).sum::<usize>()
+            + self.calls.len() * (size_of::<CallLabel>() + size_of::<CallTotal>())
+            + self.pairs.len() * (2 * size_of::<CallLabel>() + size_of::<PairTotal>())
+            + self.blocks.len() * size_of::<BlockTotal>()
+            + self.witnesses.iter().map(of_witness).sum::<usize>()
+    }
+
     /// Takes in the invocations of another entry of the same service and sub-model.
     pub fn take_in(&mut self, other: &Self) {
         self.invocations += other.invocations;
