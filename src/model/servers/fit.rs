@@ -182,26 +182,84 @@ fn beside_waits(occupancy: &Occupancy, probability: f64, seen: f64, known: Known
 /// What follows from a number of servers where stays wait for something that was not traced in some part of their time: the part that explains best how long they were.
 fn waiting_at(occupancy: &Occupancy, probability: f64, seen: f64, (servers, known): (u32, Known)) -> Option<Fit> {
     let (stations, there) = (occupancy.stations as f64, seen / probability);
-    let of = |working: f64| {
-        let busy = stations * offered(f64::from(servers), working * seen / stations);
+    let at = |working: f64| stations * offered(f64::from(servers), working * seen / stations);
+    let of = |busy: f64| {
         let known = Known { busy: Some(Busy::Cores(busy)), ..known };
-        (busy, fitted_where(occupancy, probability, seen, known, true))
+        fitted_where(occupancy, probability, seen, known, true)
     };
-    let tried: Vec<(f64, Fit)> = WORKING.iter().map(|working| of(*working)).collect();
-    let likely = |place: usize| tried[place].1.unlikelihood;
-    let best = (0..tried.len()).min_by(|one, other| likely(*one).total_cmp(&likely(*other)))?;
+    let tried = |working: &f64| {
+        let busy = at(*working);
+        let asked = Asked {
+            occupancy,
+            probability,
+            seen,
+            busy: Some(Busy::Cores(busy)),
+            early: known.early,
+            arrivals: None,
+            may_wait: true,
+        };
+        let order = known.discipline.unwrap_or(Discipline::Sharing);
+        match asked.waiting(servers) {
+            Some(_) => (busy, Tried::Step(asked, Box::new(Evidence::of(asked, servers, order)))),
+            None => (busy, Tried::Whole(of(busy).unlikelihood)),
+        }
+    };
+    let mut tried: Vec<(f64, Tried<'_>)> = WORKING.iter().map(tried).collect();
+    // Only those that may be the best are looked at in full, and those that may be as good.
+    let best = loop {
+        let scores = tried.iter().map(|(_, own)| own.unlikelihood()).enumerate();
+        let (best, _) = scores.min_by(|one, other| one.1.total_cmp(&other.1))?;
+        if !tried[best].1.look() {
+            break best;
+        }
+    };
     if WORKING[best] < LEAST_WORK {
         return None;
     }
-    let fits = |(_, own): &&(f64, Fit)| own.unlikelihood <= tried[best].1.unlikelihood + 0.5 * FITS.powi(2);
-    let fitting = tried.iter().filter(fits).map(|(busy, own)| (own.servers, busy / there)).collect();
+    let mut likely = |place: usize| {
+        while tried[place].1.look() {}
+        tried[place].1.unlikelihood()
+    };
+    let (before, after) = (likely(best.saturating_sub(1)), likely((best + 1).min(WORKING.len() - 1)));
+    let least = likely(best);
+    let limit = least + 0.5 * FITS.powi(2);
+    let fits = |own: &mut Tried<'_>| {
+        while own.unlikelihood() <= limit && own.look() {}
+        own.unlikelihood() <= limit
+    };
+    let fitting: Vec<(u32, f64)> =
+        tried.iter_mut().filter_map(|(busy, own)| fits(own).then_some((servers, *busy / there))).collect();
     // The least of a parabola through the best and those beside it.
-    let (before, after) = (likely(best.saturating_sub(1)), likely((best + 1).min(tried.len() - 1)));
-    let (slope, bend) = ((after - before) / 2.0, before + after - 2.0 * likely(best));
+    let (slope, bend) = ((after - before) / 2.0, before + after - 2.0 * least);
     let step = WORKING[1] - WORKING[0];
     let beside = if bend > 0.0 { (-slope / bend).clamp(-0.5, 0.5) * step } else { 0.0 };
-    let (busy, own) = of(WORKING[best] + beside);
-    Some(Fit { busy: Some(busy), fitting, ..own })
+    let busy = at(WORKING[best] + beside);
+    Some(Fit { busy: Some(busy), fitting, ..of(busy) })
+}
+
+/// A part of their time in which stays work, as far as it was looked at.
+enum Tried<'o> {
+    Step(Asked<'o>, Box<Evidence>),
+    /// How unlikely it is.
+    Whole(f64),
+}
+
+impl Tried<'_> {
+    /// The next step; whether there was one.
+    fn look(&mut self) -> bool {
+        match self {
+            Self::Step(asked, evidence) => evidence.look(*asked),
+            Self::Whole(_) => false,
+        }
+    }
+
+    /// Minus the logarithm of how likely it is; of what was not looked at in full, no more than that.
+    fn unlikelihood(&self) -> f64 {
+        match self {
+            Self::Step(_, evidence) => evidence.unlikelihood(),
+            Self::Whole(unlikelihood) => *unlikelihood,
+        }
+    }
 }
 
 fn fitted_where(occupancy: &Occupancy, probability: f64, seen: f64, known: Known, may_wait: bool) -> Fit {
