@@ -24,6 +24,8 @@ struct Seen {
     rate: f64,
     /// The same of work and calls.
     chance: f64,
+    /// How long an invocation takes on the mean, seconds: what is left of that for a delay is off by as much as all of it.
+    response: f64,
 }
 
 /// The relative standard errors of the numbers of a model. One that was no trace, or of few operations, has none.
@@ -41,7 +43,8 @@ impl Errors {
         }
         let of_entry = |number: usize| {
             let own = origins.entries.get(number)?;
-            Some(Seen { count: own.invocations as f64, rate: own.doubt.rate, chance: own.doubt.chance })
+            let response = own.observed_response.unwrap_or(0.0);
+            Some(Seen { count: own.invocations as f64, rate: own.doubt.rate, chance: own.doubt.chance, response })
         };
         for (number, entry) in model.entries.iter().enumerate() {
             let Some(seen) = of_entry(number) else { continue };
@@ -73,14 +76,15 @@ impl Errors {
         }
     }
 
-    /// The relative standard error of a value of an element, or of how often the element was seen at all.
-    fn relative(&self, difference: &Difference) -> Option<f64> {
+    /// The standard error of a value of an element, or the relative one of how often the element was seen at all.
+    fn of_value(&self, difference: &Difference, value: f64) -> Option<f64> {
         let seen = self.by_element.get(&(difference.kind.clone(), difference.name.clone()))?;
         Some(match difference.value.as_deref() {
             None => 1.0 / seen.count.sqrt(),
-            Some("arrivals") => seen.rate,
-            Some(value) if value.contains("variation") => (OF_VARIATION / seen.count).sqrt(),
-            Some(_) => seen.chance,
+            Some("arrivals") => seen.rate * value,
+            Some(name) if name.contains("variation") => (OF_VARIATION / seen.count).sqrt() * value,
+            Some(name) if name.ends_with("delay") => (seen.chance * value).hypot(seen.response / seen.count.sqrt()),
+            Some(_) => seen.chance * value,
         })
     }
 }
@@ -97,7 +101,9 @@ fn is_within(difference: &Difference, before: &Errors, after: &Errors) -> bool {
         Some(Datum::Word(_)) => None,
         None => Some(0.0),
     };
-    let errors = [before.relative(difference), after.relative(difference)];
+    let values = [number(&difference.before), number(&difference.after)];
+    let of = |errors: &Errors, value: Option<f64>| errors.of_value(difference, value.unwrap_or(0.0));
+    let errors = [of(before, values[0]), of(after, values[1])];
     if errors == [None, None] {
         return false;
     }
@@ -105,7 +111,7 @@ fn is_within(difference: &Difference, before: &Errors, after: &Errors) -> bool {
         // What came or went was not seen at all in the other one.
         return errors.into_iter().flatten().any(|relative| CLEAR * relative > 1.0);
     }
-    let (Some(left), Some(right)) = (number(&difference.before), number(&difference.after)) else { return false };
-    let error = |value: f64, relative: Option<f64>| value * relative.unwrap_or(0.0);
-    (left - right).abs() <= CLEAR * error(left, errors[0]).hypot(error(right, errors[1]))
+    let [Some(left), Some(right)] = values else { return false };
+    let [before, after] = errors.map(Option::unwrap_or_default);
+    (left - right).abs() <= CLEAR * before.hypot(after)
 }

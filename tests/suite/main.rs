@@ -66,6 +66,7 @@ mod scopes;
 mod search;
 mod server_cli;
 mod servers;
+mod significance;
 mod simulate;
 mod simulate_law;
 mod solve;
