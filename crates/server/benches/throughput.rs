@@ -1,16 +1,22 @@
-//! How many spans a second one core takes in, step by step, and how long the models of a year and of the last hour take.
+//! How many spans a second one core takes in, step by step, and how long the models of the last hour, a day, a month and a year take.
 //!
-//! Spans have about 300 bytes, in requests of 1000 spans packed by gzip.
+//! Spans have about 300 bytes, in requests of 1000 spans packed by gzip. Times of models stand beside those of the same model made one interval after the other, by one thread.
+//!
+//! `cargo bench -p dyelog-server -- 50` asks for models of 50 services, in place of 5.
 
+use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
+use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use dyelog::lqn::submodel::SubModel;
 use dyelog_server::answer::Answer;
 use dyelog_server::fold::Folding;
 use dyelog_server::journal::medium::Folder;
 use dyelog_server::journal::{Journal, Kind, Record};
 use dyelog_server::metered::Metered;
-use dyelog_server::parts::Parts;
+use dyelog_server::parts::{History, Parts};
 use dyelog_server::period::Period;
 use dyelog_server::spans::each_span;
 use dyelog_server::store::{LEVELS, Store};
@@ -41,6 +47,13 @@ const APART: u64 = MILLI / 2;
 
 /// A trace that begins then: the frontend calls four services, one after the other.
 fn trace(start: u64, number: u64) -> impl Iterator<Item = (usize, Span)> {
+    trace_among(start, number, SERVICES.len())
+}
+
+/// The same of a system with so many services.
+fn trace_among(start: u64, number: u64, services: usize) -> impl Iterator<Item = (usize, Span)> {
+    // Each operation calls four that follow each other.
+    let first = if services > SERVICES.len() { number as usize % (services - 5) } else { 0 };
     let id = move |span: u64| ((number << 8) | (span + 1)).to_be_bytes().to_vec();
     let spin = move |span: u64| (number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (span * 3)) % 900_000;
     (0..PER_TRACE).map(move |span| {
@@ -49,7 +62,7 @@ fn trace(start: u64, number: u64) -> impl Iterator<Item = (usize, Span)> {
             0 => (2, 0, None, start + 22 * MILLI),
             9 => (1, 0, Some(0), at + MILLI / 4),
             client if client % 2 == 1 => (3, 0, Some(0), at + 2 * MILLI + MILLI / 2),
-            server => (2, (server / 2) as usize, Some(server - 1), at + MILLI + MILLI / 3),
+            server => (2, first + (server / 2) as usize, Some(server - 1), at + MILLI + MILLI / 3),
         };
         let span = Span {
             trace_id: u128::from(number + 1)
@@ -58,7 +71,11 @@ fn trace(start: u64, number: u64) -> impl Iterator<Item = (usize, Span)> {
                 .to_vec(),
             span_id: id(span),
             parent_span_id: parent.map(id).unwrap_or_default(),
-            name: if span == 0 { "GET /hotels".to_owned() } else { format!("rpc {service}") },
+            name: if span == 0 {
+                "GET /hotels".to_owned()
+            } else {
+                format!("rpc {}", if service == 0 { 0 } else { service - first })
+            },
             kind,
             start_time_unix_nano: at.min(end),
             end_time_unix_nano: end,
@@ -82,13 +99,15 @@ fn request(begin: u64, number: u64) -> Vec<u8> {
 
 /// A request with spans, each with the number of its service.
 fn request_of(spans: impl Iterator<Item = (usize, Span)>) -> Vec<u8> {
-    let mut by_service: Vec<Vec<Span>> = vec![Vec::new(); SERVICES.len()];
+    let mut by_service: BTreeMap<usize, Vec<Span>> = BTreeMap::new();
     for (service, span) in spans {
-        by_service[service].push(span);
+        by_service.entry(service).or_default().push(span);
     }
-    let resource_spans = by_service.into_iter().enumerate().map(|(service, spans)| ResourceSpans {
+    let name =
+        |service: usize| SERVICES.get(service).map_or_else(|| format!("service-{service}"), |own| (*own).to_owned());
+    let resource_spans = by_service.into_iter().map(|(service, spans)| ResourceSpans {
         resource: Some(Resource {
-            attributes: vec![attribute("service.name", SERVICES[service]), attribute("telemetry.sdk.language", "rust")],
+            attributes: vec![attribute("service.name", &name(service)), attribute("telemetry.sdk.language", "rust")],
             ..Resource::default()
         }),
         scope_spans: vec![ScopeSpans { spans, ..ScopeSpans::default() }],
@@ -155,73 +174,119 @@ fn take_in() {
     }
 }
 
-/// A year of days, the last of them in shorter intervals.
-fn year() {
-    let folder = tempfile::tempdir().expect("a scratch folder");
-    let mut store = Store::open(&folder.path().join("store.db")).expect("it is new");
-    let day = LEVELS[4].length;
-    let now = BEGIN / day * day;
-    for number in 1..=365 * 4 {
-        let start = now - number * day / 4;
-        let folded = Folding::default().fold(request(start, number)).expect("it can be read");
-        store.add(start, start, &folded.submodel, &folded.merge).expect("there is room");
-    }
-    while store.roll_up(now, u64::MAX).expect("there is room") {}
-    let rows = store.intervals(0, u64::MAX).expect("it can be read");
-    let bytes: u64 = rows.iter().map(|row| row.bytes).sum();
-    let begin = Instant::now();
-    let (sub, merge) = store.period(0, u64::MAX).expect("it can be read").expect("it has something");
-    let merged = begin.elapsed();
-    let answer = Answer::of(sub, &merge, &Metered::default()).expect("it can be modelled");
-    let modelled = begin.elapsed();
-    println!(
-        "a year: {} intervals of {} bytes, merged in {:.1} ms, modelled in {:.1} ms ({} bytes of model)",
-        rows.len(),
-        bytes / rows.len() as u64,
-        merged.as_secs_f64() * 1e3,
-        modelled.as_secs_f64() * 1e3,
-        answer.lqn().len()
-    );
+/// Numbers that look random, of an interval of so many nanoseconds.
+fn scattered(number: u64, length: u64) -> u64 {
+    (number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 11) % length
 }
 
-/// The last hour, of which nothing was rolled up yet: 300 intervals with 840 spans each.
-fn hour() {
-    const INTERVALS: u64 = 300;
-    const TRACES: u64 = 84;
-    let folder = tempfile::tempdir().expect("a scratch folder");
-    let mut store = Store::open(&folder.path().join("store.db")).expect("it is new");
-    let length = LEVELS[0].length;
-    let begin = BEGIN / length * length;
-    for interval in 0..INTERVALS {
-        let first = interval * TRACES;
-        // At times that look random, so that some find others at work.
-        let at = |number: u64| begin + interval * length + (number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 11) % length;
-        let spans = (first..first + TRACES).flat_map(|number| trace(at(number), number));
-        let folded = Folding::default().fold(request_of(spans)).expect("it can be read");
-        store.add(begin + interval * length, begin, &folded.submodel, &folded.merge).expect("there is room");
+/// An interval with so many operations, which begin at any of its times, so that some find others at work.
+fn add(store: &mut Store, (start, length): (u64, u64), (first, count): (u64, u64), services: usize) {
+    let spans =
+        (first..first + count).flat_map(|number| trace_among(start + scattered(number, length), number, services));
+    let folded = Folding::default().fold(request_of(spans)).expect("it can be read");
+    store.add_whole((start, length), start, &folded.submodel, &folded.merge).expect("there is room");
+}
+
+/// How long the model of a period takes, with what changes in it.
+fn modelled(store: &Store, period: Period) -> (Duration, Duration, String) {
+    let now = Instant::now();
+    let (parts, sub, merge) = Parts::with_whole(store, period).expect("it can be read").expect("it has something");
+    let read = now.elapsed();
+    let mut answer = Answer::of(sub, &merge, &Metered::default()).expect("it can be modelled");
+    answer.tell(parts.finding());
+    let model = answer.lqn();
+    (read, now.elapsed(), model)
+}
+
+/// The same one interval after the other: what all else is held against.
+fn one_by_one(store: &Store, period: Period) -> (Duration, String) {
+    let now = Instant::now();
+    let (mut history, mut sum) = (History::default(), None::<(SubModel, String)>);
+    for own in store.intervals(period.from, period.to).expect("it can be read") {
+        let found = store.period(own.start, own.start + own.length).expect("it can be read");
+        let (sub, merge) = found.expect("it has something");
+        history.add(own.start, own.length, own.spans, &sub);
+        match &mut sum {
+            Some((all, _)) => all.merge(&sub),
+            None => sum = Some((sub, merge)),
+        }
     }
-    let period = Period { from: begin, to: begin + INTERVALS * length };
+    history.finish();
+    let (sub, merge) = sum.expect("it has something");
+    let mut answer = Answer::of(sub, &merge, &Metered::default()).expect("it can be modelled");
+    answer.tell(Parts::in_history(&history).finding());
+    let model = answer.lqn();
+    (now.elapsed(), model)
+}
+
+/// How long the model of a period takes of a store in a file.
+fn told_of(what: &str, path: &Path, period: Period) {
+    let store = &Store::read(path).expect("it is there");
+    let milliseconds = |time: Duration| time.as_secs_f64() * 1e3;
+    let rows = store.intervals(period.from, period.to).expect("it can be read");
+    let bytes: u64 = rows.iter().map(|row| row.bytes).sum();
     // The second time is of a process that has its memory.
-    for which in ["first", "again"] {
-        let now = Instant::now();
-        let found = Parts::with_whole(&store, period).expect("it can be read");
-        let (parts, sub, merge) = found.expect("it has something");
-        let read = now.elapsed();
-        let mut answer = Answer::of(sub, &merge, &Metered::default()).expect("it can be modelled");
-        answer.tell(parts.finding());
-        let bytes = answer.lqn().len();
+    let _ = one_by_one(store, period);
+    let (alone, model) = one_by_one(store, period);
+    println!(
+        "{what}: {} intervals of {} bytes; one interval after the other {:.1} ms, {} bytes of model",
+        rows.len(),
+        bytes / rows.len() as u64,
+        milliseconds(alone),
+        model.len()
+    );
+    let remembering = Store::read(path).expect("it is there").remembering(Arc::default());
+    for which in ["at first", "again"] {
+        let (read, all, own) = modelled(&remembering, period);
+        assert_eq!(own, model, "{what} {which}");
         println!(
-            "the last hour, {which}: {} spans in {INTERVALS} intervals, read in {:.1} ms, modelled in {:.1} ms ({bytes} bytes of model)",
-            INTERVALS * TRACES * PER_TRACE,
-            read.as_secs_f64() * 1e3,
-            now.elapsed().as_secs_f64() * 1e3
+            "    {which:<9} read in {:>7.1} ms, modelled in {:>7.1} ms: {:.2} of that",
+            milliseconds(read),
+            milliseconds(all),
+            all.as_secs_f64() / alone.as_secs_f64()
         );
     }
 }
 
+/// A year as a store keeps it: the last hour in intervals of 10 s, the last day in those of a minute, and so on.
+fn year(services: usize) {
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let path = folder.path().join("store.db");
+    let mut store = Store::open(&path).expect("it is new");
+    let (operations, end) = (20 + services as u64, BEGIN / LEVELS[4].length * LEVELS[4].length);
+    let (mut number, mut to) = (0, end);
+    for level in LEVELS {
+        let from = end - level.stays.min(365 * LEVELS[4].length);
+        while to > from {
+            to -= level.length;
+            number += operations;
+            add(&mut store, (to, level.length), (number, operations), services);
+        }
+    }
+    for (what, days) in [("a day", 1), ("a month", 30), ("a year", 365)] {
+        told_of(what, &path, Period { from: end - days * LEVELS[4].length, to: end });
+    }
+}
+
+/// An hour of which nothing was rolled up yet: 360 intervals, each of as many spans as are 84 a second.
+fn hour(services: usize) {
+    const INTERVALS: u64 = 360;
+    const TRACES: u64 = 84;
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let path = folder.path().join("store.db");
+    let mut store = Store::open(&path).expect("it is new");
+    let length = LEVELS[0].length;
+    let begin = BEGIN / length * length;
+    for interval in 0..INTERVALS {
+        add(&mut store, (begin + interval * length, length), (interval * TRACES, TRACES), services);
+    }
+    told_of("the last hour", &path, Period { from: begin, to: begin + INTERVALS * length });
+}
+
 fn main() {
     // `cargo test --benches` runs benches to see that they work: this one takes no argument and is quick enough.
+    let services = std::env::args().find_map(|own| own.parse().ok()).unwrap_or(SERVICES.len());
     take_in();
-    year();
-    hour();
+    hour(services);
+    year(services);
 }

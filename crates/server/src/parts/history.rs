@@ -70,49 +70,31 @@ impl Cell {
     }
 }
 
-/// A period, block by block.
-#[derive(Clone, Debug, Default)]
-pub struct History {
-    /// In the order of time.
-    pub blocks: Vec<Block>,
-    /// Of each figure its cells, as many as there are blocks once it is finished.
-    pub figures: BTreeMap<Figure, Vec<Cell>>,
-    /// Figures of which nothing is kept, since there are too many.
-    pub left_out: u64,
+/// What an interval adds to a history.
+#[derive(Clone, Debug)]
+pub struct Glance {
+    block: Block,
+    cells: Vec<(Figure, Cell)>,
 }
 
-impl History {
-    /// Takes in an interval that begins no earlier than those before: its begin and length, nanoseconds, and what it has.
-    pub fn add(&mut self, start: u64, length: u64, spans: u64, submodel: &SubModel) {
+impl Glance {
+    /// Of an interval: its begin and length, nanoseconds, and what it has.
+    pub fn of(start: u64, length: u64, spans: u64, submodel: &SubModel) -> Self {
         let operations = submodel.scenarios.values().map(|total| total.operations).sum();
-        let own = Block { from: start, to: start.saturating_add(length), spans, operations };
-        match self.blocks.last_mut() {
-            // What came late lies in an interval that was merged before.
-            Some(last) if start < last.to => {
-                last.to = last.to.max(own.to);
-                last.spans += spans;
-                last.operations += operations;
-            }
-            last => {
-                let gap = last.map(|last| Block { from: last.to, to: start, spans: 0, operations: 0 });
-                self.blocks.extend(gap.filter(|gap| gap.from < gap.to));
-                self.blocks.push(own);
-            }
-        }
+        let block = Block { from: start, to: start.saturating_add(length), spans, operations };
+        let mut own = Self { block, cells: Vec::new() };
         let names = Labels::of(submodel);
         for (name, total) in &submodel.scenarios {
             let name: Arc<str> = submodel.names.text(*name).into();
             let sum = total.operations as f64 * weight(total);
-            self.put(Figure::Rate(Arc::clone(&name)), Cell { count: 0.0, sum, share: 0.0 });
+            own.put(Figure::Rate(Arc::clone(&name)), Cell { count: 0.0, sum, share: 0.0 });
             let response = &total.response;
-            self.put(
-                Figure::Response(name),
-                Cell { count: response.count as f64, sum: response.sum.as_f64(), share: 0.0 },
-            );
+            let cell = Cell { count: response.count as f64, sum: response.sum.as_f64(), share: 0.0 };
+            own.put(Figure::Response(name), cell);
         }
         let at_work = at_work(submodel, length as f64 / SECOND);
         for entry in submodel.entries().iter().filter(|entry| entry.interaction != Interaction::Customer) {
-            self.entry(submodel, &names, entry, at_work.get(submodel.names.text(entry.task)).copied().unwrap_or(0.0));
+            own.entry(submodel, &names, entry, at_work.get(submodel.names.text(entry.task)).copied().unwrap_or(0.0));
         }
         let mut totals: BTreeMap<&str, f64> = BTreeMap::new();
         for (replica, seen) in submodel.deployment.replicas() {
@@ -122,11 +104,19 @@ impl History {
             let text = |name| Arc::from(submodel.names.text(name));
             let figure = Figure::Instance([text(replica.task), text(replica.instance), text(replica.machine)]);
             let count = totals.get(submodel.names.text(replica.task)).copied().unwrap_or(0.0);
-            self.put(figure, Cell { count, sum: seen.invocations as f64, share: 0.0 });
+            own.put(figure, Cell { count, sum: seen.invocations as f64, share: 0.0 });
         }
-        if self.blocks.len() > 2 * MOST_BLOCKS {
-            self.halve();
-        }
+        own
+    }
+
+    /// About how much memory it takes.
+    pub fn bytes(&self) -> usize {
+        // Names are shared by the figures of an interval, but for a few.
+        size_of::<Self>() + self.cells.len() * (size_of::<(Figure, Cell)>() + 16)
+    }
+
+    fn put(&mut self, figure: Figure, cell: Cell) {
+        self.cells.push((figure, cell));
     }
 
     fn entry(&mut self, submodel: &SubModel, names: &Labels, entry: &EntryTotal, at_work: f64) {
@@ -144,14 +134,59 @@ impl History {
             self.put(Figure::Calls(own.clone(), to), Cell { count, sum, share: 0.0 });
         }
     }
+}
+
+/// A period, block by block.
+#[derive(Clone, Debug, Default)]
+pub struct History {
+    /// In the order of time.
+    pub blocks: Vec<Block>,
+    /// Of each figure its cells, as many as there are blocks once it is finished.
+    pub figures: BTreeMap<Figure, Vec<Cell>>,
+    /// Figures of which nothing is kept, since there are too many.
+    pub left_out: u64,
+}
+
+impl History {
+    /// Takes in an interval that begins no earlier than those before: its begin and length, nanoseconds, and what it has.
+    pub fn add(&mut self, start: u64, length: u64, spans: u64, submodel: &SubModel) {
+        self.take_in(&Glance::of(start, length, spans, submodel));
+    }
+
+    /// The same of what was seen of it.
+    pub fn take_in(&mut self, glance: &Glance) {
+        let own = glance.block;
+        match self.blocks.last_mut() {
+            // What came late lies in an interval that was merged before.
+            Some(last) if own.from < last.to => {
+                last.to = last.to.max(own.to);
+                last.spans += own.spans;
+                last.operations += own.operations;
+            }
+            last => {
+                let gap = last.map(|last| Block { from: last.to, to: own.from, spans: 0, operations: 0 });
+                self.blocks.extend(gap.filter(|gap| gap.from < gap.to));
+                self.blocks.push(own);
+            }
+        }
+        for (figure, cell) in &glance.cells {
+            self.put(figure, *cell);
+        }
+        if self.blocks.len() > 2 * MOST_BLOCKS {
+            self.halve();
+        }
+    }
 
     /// Adds to the last block.
-    fn put(&mut self, figure: Figure, cell: Cell) {
-        if self.figures.len() >= MOST_FIGURES && !self.figures.contains_key(&figure) {
-            self.left_out += 1;
-            return;
+    fn put(&mut self, figure: &Figure, cell: Cell) {
+        if !self.figures.contains_key(figure) {
+            if self.figures.len() >= MOST_FIGURES {
+                self.left_out += 1;
+                return;
+            }
+            self.figures.insert(figure.clone(), Vec::new());
         }
-        let cells = self.figures.entry(figure).or_default();
+        let Some(cells) = self.figures.get_mut(figure) else { return };
         cells.resize(self.blocks.len(), Cell::default());
         if let Some(last) = cells.last_mut() {
             last.add(cell);

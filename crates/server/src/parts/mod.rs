@@ -17,8 +17,8 @@ use dyelog::model::series::{MATTERS, mean_of, of_counts, of_means};
 use dyelog_observe::system::System;
 use serde_json::{Value, json};
 
-pub use history::History;
 use history::{Cell, Entry, Figure};
+pub use history::{Glance, History};
 use presence::Moved;
 
 use crate::observed;
@@ -88,9 +88,7 @@ impl Parts {
     /// As [`Parts::of`].
     pub fn with_whole(store: &Store, period: Period) -> Result<Option<(Self, SubModel, String)>, StoreError> {
         let mut history = History::default();
-        let whole = store.period_by_interval(period.from, period.to, |interval, submodel| {
-            history.add(interval.start, interval.length, interval.spans, submodel);
-        })?;
+        let whole = store.period_by_interval(period.from, period.to, |glance| history.take_in(glance))?;
         history.finish();
         Ok(whole.map(|(submodel, merge)| (Self::in_history(&history), submodel, merge)))
     }

@@ -108,6 +108,8 @@ pub trait Database: Send {
     fn each(&self, sql: &str, values: &[Value<'_>], take: Take<'_>) -> Result<(), StoreError>;
     /// Begins a transaction that writes: no other begins before this one ends.
     fn begin(&self) -> Result<(), StoreError>;
+    /// Begins a transaction that reads: all that it is asked is of one moment.
+    fn begin_view(&self) -> Result<(), StoreError>;
     /// Ends it; all that it wrote is on disk then.
     fn commit(&self) -> Result<(), StoreError>;
     /// Ends it, with nothing of it kept.
@@ -133,6 +135,15 @@ impl dyn Database + '_ {
                 Err(error)
             }
         }
+    }
+
+    /// Reads what is there at one moment.
+    pub fn view<T>(&self, read: impl FnOnce(&Self) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        self.begin_view()?;
+        let found = read(self);
+        // Nothing was written.
+        self.roll_back();
+        found
     }
 
     /// What the first row that a statement finds has; `None` where it finds none.

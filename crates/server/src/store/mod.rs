@@ -15,6 +15,7 @@ mod samples;
 mod schema;
 mod sqlite;
 mod stretches;
+mod sums;
 mod thin;
 
 use std::cell::RefCell;
@@ -33,6 +34,7 @@ use crate::counts::Counts;
 use crate::late::{self, Answers};
 use crate::meter::{SeriesKey, Standing};
 use crate::metered::Metered;
+use crate::parts::Glance;
 use database::{Database, Value};
 use exemplars::Exemplar;
 pub use location::Location;
@@ -42,6 +44,7 @@ pub use postgres::address::Address;
 pub use rows::{Interval, LEVELS, LONGEST, Level};
 use rusqlite::ErrorCode;
 use sqlite::Sqlite;
+pub use sums::Sums;
 use zstd::bulk::Decompressor;
 use zstd::zstd_safe;
 
@@ -53,6 +56,8 @@ pub struct Store {
     database: Box<dyn Database>,
     /// Up to when totals of metrics were thinned out.
     thinned: [u64; 3],
+    /// What earlier questions came to.
+    sums: Option<Arc<Sums>>,
 }
 
 /// Why a store does not do what it is asked to.
@@ -205,12 +210,18 @@ impl Store {
 
     fn made(database: Box<dyn Database>) -> Result<Self, StoreError> {
         schema::migrate(&*database)?;
-        Ok(Self { database, thinned: [0; 3] })
+        Ok(Self { database, thinned: [0; 3], sums: None })
     }
 
     fn found(database: Box<dyn Database>) -> Result<Self, StoreError> {
         schema::check(&*database)?;
-        Ok(Self { database, thinned: [0; 3] })
+        Ok(Self { database, thinned: [0; 3], sums: None })
+    }
+
+    /// Remembers what questions come to, with others that ask the same store.
+    #[must_use]
+    pub fn remembering(self, sums: Arc<Sums>) -> Self {
+        Self { sums: Some(sums), ..self }
     }
 
     /// Removes what a database holds of it; of a file nothing.
@@ -310,14 +321,10 @@ impl Store {
     /// # Errors
     /// When the store cannot be read, or what it holds cannot.
     pub fn period(&self, from: u64, to: u64) -> Result<Option<(SubModel, String)>, StoreError> {
-        let mut found = rows::merged(&*self.database, from, to)?;
-        if let Some((submodel, _)) = &mut found {
-            late::join(submodel, &answers::read(&*self.database)?);
-        }
-        Ok(found)
+        self.period_by_interval(from, to, |_| {})
     }
 
-    /// The same, and gives the intervals that reach into the period in the order of time, each with its sub-model: each is unpacked once for both.
+    /// The same, and gives what each interval that reaches into the period adds to a history, in the order of time.
     ///
     /// # Errors
     /// When the store cannot be read, or what it holds cannot.
@@ -325,23 +332,16 @@ impl Store {
         &self,
         from: u64,
         to: u64,
-        mut take: impl FnMut(Interval, &SubModel),
+        take: impl FnMut(&Glance),
     ) -> Result<Option<(SubModel, String)>, StoreError> {
-        let answers = answers::read(&*self.database)?;
-        let mut sum: Option<(SubModel, String)> = None;
-        rows::each(&*self.database, from, to, |interval, submodel, merge| {
-            match &mut sum {
-                Some(sum) => rows::add_to(sum, submodel, merge)?,
-                None => sum = Some((submodel.clone(), merge.to_owned())),
+        self.database.view(|database| {
+            let answers = answers::read(database)?;
+            let mut sum = sums::sum_up(database, self.sums.as_deref(), (from, to), &answers, take)?;
+            if let Some((submodel, _)) = &mut sum {
+                late::join(submodel, &answers);
             }
-            late::join(submodel, &answers);
-            take(interval, submodel);
-            Ok(())
-        })?;
-        if let Some((submodel, _)) = &mut sum {
-            late::join(submodel, &answers);
-        }
-        Ok(sum)
+            Ok(sum)
+        })
     }
 
     /// Traces that bear witness of the sub-model of a period, as a request of OTLP; `None` where nothing is there. Sub-models that were
@@ -424,7 +424,7 @@ impl Store {
     /// # Errors
     /// When it cannot be written.
     pub fn roll_up(&mut self, now: u64, retention: u64) -> Result<bool, StoreError> {
-        let Self { database, thinned } = self;
+        let Self { database, thinned, .. } = self;
         // What is thinned out is so only once all of it is written.
         let mut done = *thinned;
         let more = database.transaction(|database| {

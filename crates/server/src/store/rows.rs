@@ -1,7 +1,5 @@
 //! Intervals as rows.
 
-use std::thread;
-
 use dyelog::lqn::submodel::SubModel;
 use dyelog::trace::protobuf::varint;
 
@@ -70,7 +68,7 @@ pub fn insert(
 }
 
 /// Which rows reach into a period.
-fn within() -> String {
+pub fn within() -> String {
     format!("start < ?2 AND start > ?1 - {LONGEST} AND start + length > ?1")
 }
 
@@ -98,105 +96,11 @@ pub fn list(database: &dyn Database, from: u64, to: u64) -> Result<Vec<Interval>
     })
 }
 
-/// All parts of all intervals that reach into a period, in one.
-pub fn merged(database: &dyn Database, from: u64, to: u64) -> Result<Option<(SubModel, String)>, StoreError> {
-    let sql = format!("SELECT content FROM intervals WHERE {} ORDER BY start, length, id", within());
-    let (from, to) = bounds(from, to);
-    let mut sum: Option<(SubModel, String)> = None;
-    let mut batch = Batch::default();
-    let mut take = |(), part| add(&mut sum, part);
-    database.each(&sql, &[from.into(), to.into()], &mut |row| batch.push((), row.bytes(0)?, &mut take))?;
-    batch.give(&mut take)?;
-    Ok(sum)
-}
-
-/// Gives the intervals that reach into a period, each with the merge of its parts and what tells entries apart.
-pub fn each(
-    database: &dyn Database,
-    from: u64,
-    to: u64,
-    mut take: impl FnMut(Interval, &mut SubModel, &str) -> Result<(), StoreError>,
-) -> Result<(), StoreError> {
-    let sql =
-        format!("SELECT start, length, spans, content FROM intervals WHERE {} ORDER BY start, length, id", within());
-    let (from, to) = bounds(from, to);
-    let mut last: Option<(Interval, Option<(SubModel, String)>)> = None;
-    let mut give = |own: Option<(Interval, Option<(SubModel, String)>)>| match own {
-        Some((interval, Some((mut submodel, merge)))) => take(interval, &mut submodel, &merge),
-        _ => Ok(()),
-    };
-    let mut part = |own: Interval, part: (SubModel, String)| match &mut last {
-        Some((interval, sum)) if (interval.start, interval.length) == (own.start, own.length) => {
-            interval.spans = interval.spans.saturating_add(own.spans);
-            interval.bytes = interval.bytes.saturating_add(own.bytes);
-            add(sum, part)
-        }
-        _ => give(last.replace((own, Some(part)))),
-    };
-    let mut batch = Batch::default();
-    database.each(&sql, &[from.into(), to.into()], &mut |row| {
-        let (start, length, spans) = (row.unsigned(0)?, row.unsigned(1)?, row.unsigned(2)?);
-        let content = row.bytes(3)?;
-        let bytes = content.len() as u64;
-        batch.push(Interval { start, length, spans, bytes }, content, &mut part)
-    })?;
-    batch.give(&mut part)?;
-    give(last)
-}
-
-/// Parts of intervals that are unpacked together.
-struct Batch<K> {
-    contents: Vec<(K, Vec<u8>)>,
-    bytes: usize,
-}
-
-impl<K> Default for Batch<K> {
-    fn default() -> Self {
-        Self { contents: Vec::new(), bytes: 0 }
-    }
-}
-
-/// How many parts are unpacked together at most, and how many bytes they have packed: what they are in memory waits for its turn.
-const TOGETHER: (usize, usize) = (64, 512 << 10);
-
-impl<K> Batch<K> {
-    /// Adds a part. Where there are enough, gives all of them.
-    fn push(
-        &mut self,
-        key: K,
-        content: &[u8],
-        take: impl FnMut(K, Unpacked) -> Result<(), StoreError>,
-    ) -> Result<(), StoreError> {
-        self.bytes += content.len();
-        self.contents.push((key, content.to_vec()));
-        if self.contents.len() < TOGETHER.0 && self.bytes < TOGETHER.1 {
-            return Ok(());
-        }
-        self.give(take)
-    }
-
-    /// Gives all parts in their order. Half of them are unpacked by another thread, since that takes most of the time of a long period.
-    fn give(&mut self, mut take: impl FnMut(K, Unpacked) -> Result<(), StoreError>) -> Result<(), StoreError> {
-        self.bytes = 0;
-        let (keys, contents): (Vec<K>, Vec<Vec<u8>>) = std::mem::take(&mut self.contents).into_iter().unzip();
-        let (ours, theirs) = contents.split_at(contents.len().div_ceil(2));
-        let all = |contents: &[Vec<u8>]| contents.iter().map(|own| unpacked(own)).collect::<Vec<_>>();
-        let parts = thread::scope(|scope| {
-            let other =
-                if theirs.is_empty() { None } else { thread::Builder::new().spawn_scoped(scope, || all(theirs)).ok() };
-            let mut parts = all(ours);
-            // Without a thread, or where it failed, it is done here.
-            parts.extend(other.and_then(|other| other.join().ok()).unwrap_or_else(|| all(theirs)));
-            parts
-        });
-        keys.into_iter().zip(parts).try_for_each(|(key, part)| take(key, part?))
-    }
-}
-
 /// A sub-model, and what tells its entries apart.
-type Unpacked = (SubModel, String);
+pub type Unpacked = (SubModel, String);
 
-fn add(sum: &mut Option<Unpacked>, (submodel, merge): Unpacked) -> Result<(), StoreError> {
+/// Adds a sub-model to a sum, or makes one of it.
+pub fn add(sum: &mut Option<Unpacked>, (submodel, merge): Unpacked) -> Result<(), StoreError> {
     if let Some(sum) = sum {
         return add_to(sum, &submodel, &merge);
     }

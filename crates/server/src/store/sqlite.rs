@@ -111,6 +111,10 @@ impl Database for Sqlite {
         self.script("BEGIN IMMEDIATE")
     }
 
+    fn begin_view(&self) -> Result<(), StoreError> {
+        self.script("BEGIN")
+    }
+
     fn commit(&self) -> Result<(), StoreError> {
         self.script("COMMIT")
     }

@@ -22,6 +22,7 @@ mod postgres;
 mod power;
 mod program;
 mod receive;
+mod remembered;
 mod services;
 mod store;
 mod stretches;

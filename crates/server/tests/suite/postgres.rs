@@ -18,7 +18,7 @@ use tower::ServiceExt as _;
 use crate::cut::{Cut, Proxy};
 use crate::home::Home;
 use crate::support::{BEGIN, SECOND, of_file, request, trace};
-use crate::{conservation, imports, store, stretches};
+use crate::{conservation, imports, remembered, store, stretches};
 
 /// Carries out a statement as another program would.
 fn psql(home: &Home, sql: &str) -> String {
@@ -47,11 +47,22 @@ fn break_connections(home: &Home) {
 
 #[test]
 #[ignore = "needs PostgreSQL: `.ci/postgres` starts one"]
+fn where_a_store_was_removed_another_one_may_be_made() {
+    let home = Home::postgres();
+    for _ in 0..2 {
+        home.open().remove_tables().unwrap();
+    }
+    assert!(home.open().period(0, u64::MAX).unwrap().is_none());
+}
+
+#[test]
+#[ignore = "needs PostgreSQL: `.ci/postgres` starts one"]
 fn the_laws_of_the_store_hold() {
     conservation::it_holds_in(Home::postgres, 24);
     conservation::each_interval_has_the_model_of_its_own_traces_in(Home::postgres());
     store::roll_ups_keep_what_happened_in(&Home::postgres());
     store::periods_are_cut_at_intervals_in(&Home::postgres());
+    remembered::what_is_remembered_changes_no_answer_in(&Home::postgres());
     imports::imports_that_cross_borders_in(&Home::postgres());
     imports::imports_of_days_in(&Home::postgres());
     stretches::sums_stay_while_intervals_get_longer_in(&Home::postgres());

@@ -147,9 +147,26 @@ impl Postgres {
         if self.wire.borrow().is_none() && !self.is_in_transaction.get() { self.connected() } else { Ok(()) }
     }
 
-    fn try_begin(&self) -> Result<(), Fault> {
-        let lock = format!("SELECT pg_advisory_xact_lock(hashtextextended('dyelog write {}', 0))", self.address.schema);
-        self.over(|wire| wire.script(&format!("BEGIN; {lock}"))).map(|_| ())
+    fn try_begin(&self, how: &str) -> Result<(), Fault> {
+        self.over(|wire| wire.script(how)).map(|_| ())
+    }
+
+    fn begin_by(&self, how: &str) -> Result<(), StoreError> {
+        self.ready()?;
+        let begun = match self.try_begin(how) {
+            // The server may have been started anew since the last one.
+            Err(Fault::Broken(_)) => {
+                self.connected()?;
+                self.try_begin(how)
+            }
+            begun => begun,
+        };
+        if let Err(fault) = begun {
+            self.roll_back();
+            return Err(plain(fault));
+        }
+        self.is_in_transaction.set(true);
+        Ok(())
     }
 }
 
@@ -182,21 +199,12 @@ impl Database for Postgres {
     }
 
     fn begin(&self) -> Result<(), StoreError> {
-        self.ready()?;
-        let begun = match self.try_begin() {
-            // The server may have been started anew since the last one.
-            Err(Fault::Broken(_)) => {
-                self.connected()?;
-                self.try_begin()
-            }
-            begun => begun,
-        };
-        if let Err(fault) = begun {
-            self.roll_back();
-            return Err(plain(fault));
-        }
-        self.is_in_transaction.set(true);
-        Ok(())
+        let lock = format!("SELECT pg_advisory_xact_lock(hashtextextended('dyelog write {}', 0))", self.address.schema);
+        self.begin_by(&format!("BEGIN; {lock}"))
+    }
+
+    fn begin_view(&self) -> Result<(), StoreError> {
+        self.begin_by("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
     }
 
     fn commit(&self) -> Result<(), StoreError> {
@@ -262,7 +270,7 @@ impl Database for Postgres {
         let database: &dyn Database = self;
         database.transaction(|database| {
             database.script(
-                "DROP TABLE IF EXISTS progress, recent, intervals, observations, series, totals, exemplars, answers, store_version;
+                "DROP TABLE IF EXISTS progress, recent, intervals, observations, series, totals, exemplars, answers, asides, store_version;
                  DROP FUNCTION IF EXISTS digest_of(text)",
             )
         })?;
