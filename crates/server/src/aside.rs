@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use dyelog::diagnostic::quantity::counted;
 use dyelog::diagnostic::{Code, Diagnostic, Place};
+use dyelog::model::codes::FRAGMENTS;
 use dyelog::trace::codes::{BAD_MESSAGE, IMPOSSIBLE_TIME, LOST_RECORDS, NEGATIVE_DURATION};
 
 use crate::store::LEVELS;
@@ -24,10 +25,12 @@ pub enum Why {
     Unread,
     /// It was open when its journal went.
     Lost,
+    /// It is none, but an operation: its beginning came so late that what it had asked before was folded without it. It was not set aside.
+    Halved,
 }
 
 impl Why {
-    const ALL: [Self; 5] = [Self::Backwards, Self::Ahead, Self::NoTime, Self::Unread, Self::Lost];
+    const ALL: [Self; 6] = [Self::Backwards, Self::Ahead, Self::NoTime, Self::Unread, Self::Lost, Self::Halved];
 
     /// Its number in stores.
     pub fn number(self) -> u64 {
@@ -45,6 +48,7 @@ impl Why {
             Self::Ahead | Self::NoTime => IMPOSSIBLE_TIME,
             Self::Unread => BAD_MESSAGE,
             Self::Lost => LOST_RECORDS,
+            Self::Halved => FRAGMENTS,
         }
     }
 
@@ -58,6 +62,7 @@ impl Why {
             }
             Self::Unread => "cannot be read",
             Self::Lost => "were open when their journal went: of unknown time, that was found in this period",
+            Self::Halved => "ended so long after what they had asked that this was folded without them",
         }
     }
 }
@@ -71,7 +76,12 @@ impl Aside {
     pub fn add(&mut self, time: Option<u64>, came: u64, why: Why, spans: u64) {
         let begin = |time: u64| time / LEVELS[0].length * LEVELS[0].length;
         let key = (begin(time.unwrap_or(came)), why);
-        let key = if self.0.len() < MOST || self.0.contains_key(&key) { key } else { (begin(came), Why::NoTime) };
+        let has_room = self.0.len() < MOST || self.0.contains_key(&key);
+        let key = match why {
+            _ if has_room => key,
+            Why::Halved => (begin(came), why),
+            _ => (begin(came), Why::NoTime),
+        };
         if spans > 0 {
             *self.0.entry(key).or_default() += spans;
         }
@@ -88,12 +98,24 @@ impl Aside {
     }
 }
 
-/// What was set aside in a period, by reason, as warnings.
-pub fn findings(spans: &BTreeMap<Why, u64>) -> Vec<Diagnostic> {
+/// What was set aside in a period, by reason, as warnings, and how many of its operations may count twice, where the beginnings of so many are not known.
+pub fn findings(spans: &BTreeMap<Why, u64>, headless: u64) -> Vec<Diagnostic> {
     let told = |(why, spans): (&Why, &u64)| {
+        if *why == Why::Halved {
+            return halved((*spans).min(headless), *why);
+        }
         let message = format!("{} of this period were set aside: they {}", counted(*spans, "span"), why.words());
-        Diagnostic::warning(why.code(), Place::Nowhere, message)
-            .with_note("the model is without them: rates are lower by as many operations, and calls to them have nobody who answers")
+        let note = "the model is without them: rates are lower by as many operations, and calls to them have nobody who answers";
+        Some(Diagnostic::warning(why.code(), Place::Nowhere, message).with_note(note))
     };
-    spans.iter().map(told).collect()
+    spans.iter().filter_map(told).collect()
+}
+
+/// That so many operations may count twice.
+fn halved(operations: u64, why: Why) -> Option<Diagnostic> {
+    let message = format!("{} of this period may count twice: they {}", counted(operations, "operation"), why.words());
+    let finding = Diagnostic::warning(why.code(), Place::Nowhere, message)
+        .with_note("what was folded then are operations whose beginning is not known, and it could not be put together with them")
+        .with_hint("`--limit` of the server is how long it waits for the next span of a trace");
+    (operations > 0).then_some(finding)
 }

@@ -118,6 +118,8 @@ pub struct Batch {
     pub traces: u64,
     /// What belongs together and was given out one after the other.
     pub linked: Vec<Linked>,
+    /// How many operations among them began in what was given out before, and ended after it.
+    pub halved: u64,
     /// How many spans.
     pub spans: u64,
     /// How many bytes they take.
@@ -386,6 +388,7 @@ impl Assembler {
             late::apart(&open.ids, &mut open.parts);
         }
         let batch = self.ready.entry((start, is_rest)).or_default();
+        batch.halved += u64::from(open.late.is_some() && open.start.0);
         batch.linked.extend(linked.into_iter().take(MOST_LINKED.saturating_sub(batch.linked.len())));
         batch.take_in(*open);
     }

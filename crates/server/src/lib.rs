@@ -31,6 +31,7 @@
 #![forbid(unsafe_code)]
 
 pub mod access;
+pub mod ahead;
 pub mod answer;
 pub mod aside;
 pub mod assemble;

@@ -108,7 +108,7 @@ pub fn renamed(span: &[u8]) -> Vec<u8> {
 }
 
 /// The name of a resource's service.
-fn service_name(resource: &[u8]) -> String {
+pub fn service_name(resource: &[u8]) -> String {
     found(resource).ok().flatten().unwrap_or_default()
 }
 

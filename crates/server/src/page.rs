@@ -46,6 +46,8 @@ pub struct Page<'p> {
     pub intervals: &'p [Interval],
     /// Of when that is, and all that follows.
     pub at: &'p str,
+    /// Services whose clocks are ahead, by how many seconds at least.
+    pub ahead: &'p [(&'p str, u64)],
     /// The model of the last while, since something changed in it.
     pub now: Now<'p>,
     /// Measured against predicted responses of the last while.
@@ -73,6 +75,9 @@ const LATELY: &str = "the last 5 minutes";
 /// How many processors are shown.
 const SHOWN: usize = 10;
 
+/// The longest sentence that is not cut, bytes.
+const LONGEST: usize = 1000;
+
 /// How many scenarios of a time are shown.
 const HELD: usize = 40;
 
@@ -91,7 +96,7 @@ pub fn page(page: &Page<'_>) -> String {
     if let Some(fault) = page.fault {
         html.open("p", &[("class", "fault")]).text("Something does not work: ").name(fault).close();
     }
-    arrivals(page, &mut html);
+    ahead(page.ahead, &mut html);
     for (service, (spans, name)) in &page.status.offending {
         html.open("p", &[("class", "fault")]).text("The service ").name(service);
         html.text(&format!(" has more than {MOST} names of operations: {spans} spans were grouped, the last one "));
@@ -115,23 +120,46 @@ pub fn page(page: &Page<'_>) -> String {
         }
         html.text(". A series that is silent for an hour makes room.").close();
     }
-    now(page, &mut html);
-    html.element("h2", &[], "Measured against predicted");
+    arrivals(page, &mut html);
     let lately = [(LATELY, page.held)];
     let all: Vec<(&str, &Compared)> =
         lately.into_iter().chain(page.hours.iter().map(|(from, held)| (&**from, held))).collect();
+    periods(&all, &mut html);
+    now(page, &mut html);
+    html.element("h2", &[], "Measured against predicted");
     agreement(&all, &mut html);
+    if let Some(seen) = page.observed {
+        observed(seen, &mut html);
+    }
+    html.close().close();
+    html.finish()
+}
+
+/// Whose clocks are ahead.
+fn ahead(ahead: &[(&str, u64)], html: &mut Markup) {
+    if ahead.is_empty() {
+        return;
+    }
+    html.open("p", &[("class", "fault")]).text("Clocks are ahead of the one here, at least by ");
+    for (number, (service, seconds)) in ahead.iter().take(SHOWN).enumerate() {
+        html.text(&format!("{}{seconds} s at ", if number == 0 { "" } else { ", " })).name(service);
+    }
+    if ahead.len() > SHOWN {
+        html.text(&format!(" and so on at {} more services", ahead.len() - SHOWN));
+    }
+    html.text(": spans had not ended when they came. A period that ends now is without them until then.").close();
+}
+
+/// What is to be known of the last periods before one is chosen, and all that can be asked about one.
+fn periods(all: &[(&str, &Compared)], html: &mut Markup) {
+    html.element("h2", &[], "Periods");
     for (name, held) in all {
-        changes(name, held, &mut html);
+        changes(name, held, html);
         for words in held.bounds.iter().chain(&held.missing) {
             html.open("p", &[("class", "fault")]).text("Of ").text(name).text(": ").name(words).close();
         }
     }
-    if let Some(seen) = page.observed {
-        observed(seen, &mut html);
-    }
-    html.element("h2", &[], "Periods");
-    forms(&mut html);
+    forms(html);
     html.open("ul", &[]);
     for (name, from) in PERIODS {
         html.open("li", &[]).text(&format!("The last {name}: "));
@@ -141,8 +169,7 @@ pub fn page(page: &Page<'_>) -> String {
         }
         html.close();
     }
-    html.close().close().close();
-    html.finish()
+    html.close();
 }
 
 fn arrivals(page: &Page<'_>, html: &mut Markup) {
@@ -266,9 +293,19 @@ fn changes(name: &str, compared: &Compared, html: &mut Markup) {
     }
     html.close().open("ul", &[]);
     for change in &compared.changes {
-        html.open("li", &[]).name(change).close();
+        sentence(change, html);
     }
     html.close().close();
+}
+
+/// A sentence of a list: all of it, since its figures stand anywhere, unless names in it are of any length.
+fn sentence(words: &str, html: &mut Markup) {
+    html.open("li", &[]);
+    if words.len() <= LONGEST {
+        html.text(words).close()
+    } else {
+        html.name(words).close()
+    };
 }
 
 /// What observers reported lately.
@@ -290,7 +327,7 @@ fn observed(seen: &Seen, html: &mut Markup) {
         html.open("div", &[("class", "fault")]).element("p", &[], "Not steady: a model of all of it is of the mean.");
         html.open("ul", &[]);
         for change in &seen.changes {
-            html.open("li", &[]).name(change).close();
+            sentence(change, html);
         }
         html.close().close();
     }
@@ -340,6 +377,7 @@ mod tests {
             fault: Some(HOSTILE),
             intervals: &[],
             at: "",
+            ahead: &[(HOSTILE, 90), (HOSTILE, 2)],
             now,
             held,
             hours: &hours,
@@ -360,9 +398,9 @@ mod tests {
         (status.counts.no_room_points, status.counts.no_room) = (1, Some((0, 0)));
         let busiest = [(HOSTILE.to_owned(), 0.5, 1.0)];
         let text = shown(Now::Solved { busiest: &busiest, capacity: HOSTILE, picture: "<svg></svg>" }, &held, &status);
-        // Of the fault, the service and its operation, the metric without room, the processor, what saturates first, and, now and in an hour, a scenario, what cannot be solved, a change, and a bound; and
+        // Of the fault, services whose clocks are ahead, the service and its operation, the metric without room, the processor, what saturates first, and, now and in an hour, a scenario, what cannot be solved, a change, and a bound; and
         // of a process that is observed, its node, and that it appears.
-        assert_eq!((text.matches("<script").count(), text.matches("&lt;script&gt;").count()), (0, 19), "{text}");
+        assert_eq!((text.matches("<script").count(), text.matches("&lt;script&gt;").count()), (0, 21), "{text}");
         let text = shown(Now::Unsolved(HOSTILE), &Compared::default(), &Status::default());
         assert!(!text.contains("<script"), "{text}");
     }
@@ -406,10 +444,14 @@ mod tests {
         let steady = Compared { parts: vec![(String::new(), Ok(held("browse")))], ..Compared::default() };
         let text = shown(Now::Nothing, &steady, &Status::default());
         assert!(!text.contains("Not steady: the last"), "{text}");
-        let changes = vec!["at 2023-11-14T22:19:20Z the work of `find` goes from 5.98 ms to 12.2 ms".to_owned()];
+        let changes = vec!["at 2023-11-14T22:19:20Z the work of `find` goes from 5.98 ms to 12.2 ms, the response time of `shop browse` goes from 11 ms to 17.2 ms".to_owned()];
         let mixed = Compared { changes: changes.clone(), ..steady };
         let text = shown(Now::Nothing, &mixed, &Status::default());
-        assert!(text.contains("Not steady: the last 5 minutes. The model is of the mean"), "{text}");
+        // It is told where a period is chosen, before all that was made of one.
+        let at = |words: &str| text.find(words).unwrap_or_else(|| panic!("{words} in {text}"));
+        let told = at("Not steady: the last 5 minutes. The model is of the mean");
+        assert!(text.contains(&changes[0]), "{text}");
+        assert!(told < at("<form") && at("<form") < at("Busiest in"), "{text}");
         let parts = ["22:13 to 22:19", "22:20 to 22:26"].map(|name| (name.to_owned(), Ok(held("browse")))).to_vec();
         let text =
             shown(Now::Nothing, &Compared { parts, changes, left_out: 2, ..Compared::default() }, &Status::default());

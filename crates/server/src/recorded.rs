@@ -32,12 +32,13 @@ impl Recorded {
     /// When the store cannot be read, or has more than can be read at once.
     pub fn of(store: &Store, period: Period) -> Result<Option<Self>, StoreError> {
         let Some((mut submodel, merge)) = store.period(period.from, period.to)? else { return Ok(None) };
+        let headless = late::headless(&submodel);
         let unasked = late::leave_out_unasked(&mut submodel);
         let metered = store.metered(period.from, period.to)?;
         let (utilisation, weighed) = metered.apply(&mut submodel);
         let doubts = weighed.into_iter().filter(|own| own.severity == Severity::Warning);
         let unknown = unknown_sampling(&submodel);
-        let aside = aside::findings(&store.set_aside(period.from, period.to)?);
+        let aside = aside::findings(&store.set_aside(period.from, period.to)?, headless);
         let missing = metered.missing().into_iter().chain(aside).chain(doubts).chain(unasked);
         Ok(Some(Self {
             submodel: saved::write(&submodel, &merge),

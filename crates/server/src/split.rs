@@ -2,6 +2,7 @@
 
 use crate::answer::{Answer, Held};
 use crate::aside;
+use crate::late;
 use crate::parts::{Part, Parts};
 use crate::period::{Period, written};
 use crate::store::{Store, StoreError};
@@ -71,9 +72,10 @@ impl Split {
                 whole => whole,
             };
             let Some((submodel, merge)) = found else { continue };
+            let headless = late::headless(&submodel);
             let mut answer = Answer::of(submodel, &merge, &store.metered(own.from, own.to)?);
             if let Ok(answer) = &mut answer {
-                answer.tell(aside::findings(&store.set_aside(own.from, own.to)?));
+                answer.tell(aside::findings(&store.set_aside(own.from, own.to)?, headless));
             }
             if let Ok(answer) = &answer {
                 changes.extend(answer.changes());

@@ -18,6 +18,7 @@ use serde::de::DeserializeOwned;
 
 use crate::answer::Answer;
 use crate::aside;
+use crate::late;
 use crate::lately;
 use crate::meter::MOST_SERIES;
 use crate::observed;
@@ -214,6 +215,13 @@ async fn metrics(State(service): State<Arc<Service>>) -> Response {
         let help = "Spans whose names were grouped, since their service has too many.";
         family("dyelog_grouped_spans_total", "counter", help, &offending);
     }
+    let ahead = status.ahead.lately(wall_clock()).into_iter();
+    let ahead: Vec<_> =
+        ahead.map(|(service, seconds)| (format!("{{service=\"{}\"}}", label(service)), seconds)).collect();
+    if !ahead.is_empty() {
+        let help = "By how much the clock of a service is ahead at least: spans had not ended when they came.";
+        family("dyelog_clock_ahead_seconds", "gauge", help, &ahead);
+    }
     let scrapes = status.scrapes.iter().flat_map(|(url, (well, failed, _))| {
         let labels = |outcome: &str| format!("{{url=\"{}\",outcome=\"{outcome}\"}}", label(url));
         [(labels("well"), *well), (labels("failed"), *failed)]
@@ -301,9 +309,10 @@ async fn answered_by(
 /// The model of a period, which tells what changes within it; `None` where nothing was recorded.
 fn modelled(store: &Store, period: Period) -> Result<Option<Result<Answer, String>>, StoreError> {
     let Some((parts, submodel, merge)) = parts::Parts::with_whole(store, period)? else { return Ok(None) };
+    let headless = late::headless(&submodel);
     let mut made = Answer::of(submodel, &merge, &store.metered(period.from, period.to)?);
     if let Ok(answer) = &mut made {
-        answer.tell(aside::findings(&store.set_aside(period.from, period.to)?));
+        answer.tell(aside::findings(&store.set_aside(period.from, period.to)?, headless));
         answer.tell(parts.finding());
     }
     Ok(Some(made))
@@ -366,6 +375,7 @@ async fn front(State(service): State<Arc<Service>>) -> Result<Response, Failed> 
         fault: fault.as_deref(),
         intervals: &made.intervals,
         at: &period::written(made.at),
+        ahead: &status.ahead.lately(wall_clock()),
         now,
         held: &made.held,
         hours: &made.hours,

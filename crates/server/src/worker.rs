@@ -10,6 +10,7 @@ use std::io;
 use dyelog::lqn::submodel::SubModel;
 use dyelog::trace::protobuf::Malformed;
 
+use crate::ahead::Ahead;
 use crate::aside::{Aside, Why};
 use crate::assemble::{Assembler, Gathering, Nanos, Place};
 use crate::counts::Counts;
@@ -122,6 +123,8 @@ pub struct Worker<M: Medium> {
     answers: Answers,
     /// Spans that were set aside since then.
     aside: Aside,
+    /// Services whose clocks are ahead.
+    ahead: Ahead,
     /// Traces to be kept of it.
     exemplars: Vec<Exemplar>,
     /// Whether anything came since the last checkpoint.
@@ -165,6 +168,7 @@ impl<M: Medium> Worker<M> {
             merge: String::new(),
             answers: Answers::new(),
             aside: Aside::default(),
+            ahead: Ahead::default(),
             exemplars: Vec::new(),
             changed: false,
             set_back: false,
@@ -238,6 +242,11 @@ impl<M: Medium> Worker<M> {
         self.assembler.offending()
     }
 
+    /// Services whose clocks are ahead.
+    pub fn ahead(&self) -> &Ahead {
+        &self.ahead
+    }
+
     /// How many series of metrics there are, and the last metric that found no room among them.
     pub fn series(&self) -> (usize, Option<&str>) {
         (self.meter.series(), self.meter.no_room())
@@ -286,7 +295,7 @@ impl<M: Medium> Worker<M> {
     }
 
     fn traces(&mut self, position: u64, record: &Record) {
-        let Self { assembler, recent, counts, number, clock, aside, .. } = self;
+        let Self { assembler, recent, counts, number, clock, aside, ahead, .. } = self;
         let place = Place { position, number: *number };
         // What is malformed was refused before it came to the journal.
         let _: Result<(), Malformed> = each_span(&record.payload, |resource, span| {
@@ -294,13 +303,16 @@ impl<M: Medium> Worker<M> {
             match span {
                 Err(NoIdentifier) => counts.refused += 1,
                 Ok(span) if !recent.take(span.fingerprint) => counts.duplicate += 1,
-                Ok(span) => match impossible(&span, *clock) {
-                    Some(why) => {
-                        counts.set_aside += 1;
-                        aside.add((why != Why::NoTime).then_some(span.start), *clock, why, 1);
+                Ok(span) => {
+                    ahead.look(resource, span.end, *clock);
+                    match impossible(&span, *clock) {
+                        Some(why) => {
+                            counts.set_aside += 1;
+                            aside.add((why != Why::NoTime).then_some(span.start), *clock, why, 1);
+                        }
+                        None => assembler.take(&span, resource, *number, place, *clock),
                     }
-                    None => assembler.take(&span, resource, *number, place, *clock),
-                },
+                }
             }
             *number += 1;
         });
@@ -363,6 +375,7 @@ impl<M: Medium> Worker<M> {
                 self.counts.late_parts += batch.traces;
                 self.counts.late_spans += batch.spans;
             }
+            self.aside.add(Some(start), self.clock, Why::Halved, batch.halved);
             let Some(mut folded) = self.working.folding.fold(batch.request()) else {
                 self.counts.set_aside += batch.spans;
                 self.aside.add(Some(start), self.clock, Why::Unread, batch.spans);

@@ -37,7 +37,7 @@ type Spans = Vec<(Arc<[u8]>, Vec<u8>)>;
 
 /// That calls of an entry to a peer which recorded nothing are calls to another entry. Where peer and callee are one, that it is no entry: what was
 /// folded as its invocations are pieces of those of the caller.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Answer {
     /// Who asks.
     pub caller: EntryKey,
@@ -155,6 +155,11 @@ fn differences(first: &SubModel, second: &SubModel) -> Vec<(EntryKey, EntryKey, 
 pub fn without_load(sub: &mut SubModel) {
     sub.scenarios.clear();
     sub.remove_entries(|entry| entry.interaction == Interaction::Customer);
+}
+
+/// How many operations there are whose beginning is not known.
+pub fn headless(sub: &SubModel) -> u64 {
+    sub.scenarios.values().map(|total| total.headless).sum()
 }
 
 /// How often an entry asks each other one.

@@ -20,13 +20,14 @@ use dyelog_observe::system::System;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
 use tokio::time::timeout;
 
+use crate::ahead::Ahead;
 use crate::counts::Counts;
 use crate::journal::medium::{Folder, Medium};
 use crate::journal::{Journal, Kind, Record};
 use crate::lately::Lately;
 use crate::puts::Puts;
 use crate::requests::Requests;
-use crate::store::{Location, Store, StoreError};
+use crate::store::{Location, Store, StoreError, Sums};
 use crate::worker::{Worker, WorkerError, Working};
 use clock::{Age, Clock};
 pub use clock::{WRONG, wall_clock};
@@ -122,6 +123,8 @@ pub struct Status {
     pub open_bytes: usize,
     /// Services with too many names of operations: of how many spans, and the last such name.
     pub offending: BTreeMap<String, (u64, String)>,
+    /// Services whose clocks are ahead.
+    pub ahead: Ahead,
     /// How many series of metrics there are.
     pub series: usize,
     /// The last metric that found no room among them, and what it is of.
@@ -164,6 +167,8 @@ pub struct Service {
     /// The beginning of the names of the files beside the store.
     files: PathBuf,
     lately: Lately,
+    /// What questions about periods came to.
+    sums: Arc<Sums>,
     /// How many spans were open when it stopped the last time that are not in the journal any more.
     lost: u64,
     system: OnceLock<System>,
@@ -250,6 +255,7 @@ impl Service {
             location: location.clone(),
             files: files.to_owned(),
             lately: Lately::default(),
+            sums: Arc::default(),
             lost,
             system: OnceLock::new(),
             questions: Arc::new(Semaphore::new(QUESTIONS)),
@@ -437,7 +443,7 @@ impl Service {
     /// # Errors
     /// When it cannot be opened.
     pub fn store(&self) -> Result<Store, StoreError> {
-        Store::read_at(&self.location)
+        Ok(Store::read_at(&self.location)?.remembering(Arc::clone(&self.sums)))
     }
 
     /// Stops: what was acknowledged is read and in the store when this returns, and open traces stay open in the journal.

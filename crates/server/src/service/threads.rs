@@ -173,6 +173,9 @@ fn tell<M: Medium>(worker: &Worker<M>, shared: &Shared) {
     if status.offending != *worker.offending() {
         status.offending.clone_from(worker.offending());
     }
+    if status.ahead != *worker.ahead() {
+        status.ahead.clone_from(worker.ahead());
+    }
     drop(status);
     shared.working.beat();
 }

@@ -3,6 +3,7 @@
 use dyelog::lqn::saved;
 use dyelog::lqn::submodel::{EntryTotal, Interaction, SubModel};
 use dyelog_server::answer::Answer;
+use dyelog_server::aside;
 use dyelog_server::late::{self, Answers, join, leave_out_unasked, without_load};
 use dyelog_server::metered::Metered;
 use proptest::prelude::*;
@@ -79,6 +80,46 @@ fn halves_that_come_apart_make_the_model_of_the_whole() {
             let server = sent(first, second, apart);
             let found = parsed(&server.period(0, u64::MAX).unwrap());
             assert_eq!(told(&found), whole, "{apart} {}", first[0].0);
+        }
+    }
+}
+
+/// Operations that ask `stock` before they pause for as long as that, and then `prices`: what came before the pause, and the rest.
+fn pausing(operations: u64, is_nested: bool) -> [Vec<Recorded>; 2] {
+    let (server, client) = (2, 3);
+    let (mut before, mut after) = (Vec::new(), Vec::new());
+    for number in 0..operations {
+        let start = BEGIN + number * SECOND / 20;
+        let at = |milliseconds: u64| start + milliseconds * MILLI;
+        let own = |id, parent, name, kind, from, to| span(number, id, parent, name, kind, at(from), at(to));
+        let asking = if is_nested { ("cart", 7) } else { ("shop", 1) };
+        before.push((asking.0, own(2, asking.1, "GET", client, 5, 8)));
+        before.push(("stock", own(3, 2, "find", server, 6, 7)));
+        if is_nested {
+            before.push(("shop", own(4, 1, "GET", client, 1, 3)));
+            before.push(("users", own(5, 4, "login", server, 2, 3)));
+            after.push(("shop", own(6, 1, "POST", client, 4, 60_000)));
+            after.push(("cart", own(7, 6, "buy", server, 4, 60_000)));
+        }
+        after.push(("shop", own(1, 0, "order", server, 0, 60_001)));
+    }
+    [before, after]
+}
+
+#[test]
+fn operations_that_may_count_twice_are_told() {
+    for (is_nested, is_twice) in [(false, false), (true, true)] {
+        let [before, after] = pausing(100, is_nested);
+        let server = sent(&before, &after, 60);
+        let (sub, _) = server.store.period(0, u64::MAX).unwrap().expect("it was recorded");
+        let headless = late::headless(&sub);
+        assert_eq!(headless > 0, is_twice, "{is_nested}: {:?}", told(&sub));
+        let aside = server.store.set_aside(0, u64::MAX).unwrap();
+        let found = aside::findings(&aside, headless);
+        assert_eq!(found.len(), usize::from(is_twice), "{is_nested}: {found:?}");
+        for finding in found {
+            let words = format!("{} operations of this period may count twice", headless.min(100));
+            assert!(finding.message.starts_with(&words), "{finding:?}");
         }
     }
 }
