@@ -12,6 +12,9 @@ const CLEAR: f64 = 3.0;
 /// The variance of a variance, relative to its square, times the number of samples: that of exponential times (ours).
 const OF_VARIATION: f64 = 8.0;
 
+/// Where work is a smaller part of own time, its variation is hardly known (ours).
+const LEAST_PART: f64 = 0.05;
+
 /// So few operations tell nothing of chance: what differs between them is told, all of it.
 const ENOUGH: u64 = 100;
 
@@ -24,6 +27,8 @@ struct Seen {
     rate: f64,
     /// The same of work and calls.
     chance: f64,
+    /// What part of its own time an invocation works: queues are in the spread of that time, and what is left without them is off by as much as all of it.
+    part: f64,
     /// How long an invocation takes on the mean, seconds: what is left of that for a delay is off by as much as all of it.
     response: f64,
 }
@@ -44,7 +49,8 @@ impl Errors {
         let of_entry = |number: usize| {
             let own = origins.entries.get(number)?;
             let response = own.observed_response.unwrap_or(0.0);
-            Some(Seen { count: own.invocations as f64, rate: own.doubt.rate, chance: own.doubt.chance, response })
+            let (count, part) = (own.invocations as f64, own.own_time.processor.max(LEAST_PART));
+            Some(Seen { count, rate: own.doubt.rate, chance: own.doubt.chance, part, response })
         };
         for (number, entry) in model.entries.iter().enumerate() {
             let Some(seen) = of_entry(number) else { continue };
@@ -82,7 +88,7 @@ impl Errors {
         Some(match difference.value.as_deref() {
             None => 1.0 / seen.count.sqrt(),
             Some("arrivals") => seen.rate * value,
-            Some(name) if name.contains("variation") => (OF_VARIATION / seen.count).sqrt() * value,
+            Some(name) if name.contains("variation") => (OF_VARIATION / seen.count).sqrt() / seen.part * value,
             Some(name) if name.ends_with("delay") => (seen.chance * value).hypot(seen.response / seen.count.sqrt()),
             Some(_) => seen.chance * value,
         })
