@@ -2,7 +2,7 @@
 //!
 //! Instances that were there together are replicas; those that follow each other are one that was started again. Tasks of which all instances are on the
 //! same machines share these machines' processors. So do tasks that share machines in part, as pods on the nodes of a cluster do, where these machines have as much work as
-//! each other: the model spreads each of them over all of these.
+//! each other, and each task is on half of them or more: the model spreads each of them over all of these.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -92,8 +92,8 @@ pub fn placed(sub: &SubModel, configuration: &Configuration) -> Placed {
     for (task, own) in tasks.iter().filter(can_share) {
         on.entry(own.machines.clone()).or_default().push(task);
     }
-    let has_copies = |task: &str| settings(task).is_some_and(|own| own.replicas.is_some());
-    let joined = join_even(&mut on, sub, &tasks, has_copies);
+    let has_own = |task: &str| settings(task).is_some_and(|own| own.replicas.is_some() || own.threads.is_some());
+    let joined = join_even(&mut on, sub, &tasks, has_own);
     for (machines, alone) in on.iter().filter(|(_, tasks)| tasks.len() == 1) {
         if machines.iter().any(|machine| tenants[machine] > 1) {
             placing.partly.push(format!("{} on {}", listed(alone.iter().copied()), listed(machines.iter().copied())));
@@ -353,12 +353,13 @@ impl Placing {
 /// Tasks by the machines that their instances are on.
 type OnMachines<'s> = BTreeMap<BTreeSet<&'s str>, Vec<&'s str>>;
 
-/// Takes tasks together that share machines in part, where all of these have about as much work as each other; gives the machines of such tasks.
+/// Takes tasks together that share machines in part, where all of these have about as much work as each other, and each task is on half of them or more; gives the machines of such tasks.
+/// A task of which the configuration tells copies or threads keeps them.
 fn join_even<'s>(
     on: &mut OnMachines<'s>,
     sub: &SubModel,
     tasks: &BTreeMap<&'s str, Instances<'s>>,
-    has_copies: impl Fn(&str) -> bool,
+    has_own: impl Fn(&str) -> bool,
 ) -> BTreeSet<BTreeSet<&'s str>> {
     let mut groups: Vec<(BTreeSet<&'s str>, Vec<&BTreeSet<&'s str>>)> = Vec::new();
     for machines in on.keys() {
@@ -379,7 +380,8 @@ fn join_even<'s>(
             for (machine, invocations) in &own.spread {
                 *loads.entry(machine).or_default() += *invocations as f64 * each;
             }
-            if own.spread.is_empty() || has_copies(task) {
+            // One that is on few of them keeps these busy alone, whatever all others do.
+            if own.spread.is_empty() || 2 * own.machines.len() < all.len() || has_own(task) {
                 return false;
             }
         }

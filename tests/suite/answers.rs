@@ -98,6 +98,7 @@ fn senders_of_which_only_some_wait_are_told() {
         run(&["solve", &file]).err.contains("message that comes back like an answer, taken as none: 100")
     };
     assert!(warned("late.jsonl", |number| if number % 3 == 0 { 10_000 } else { 20_000 }));
-    assert!(warned("busy.jsonl", |number| if number % 3 == 0 { 60_000 } else { 20_000 }));
+    // All that are there when it comes may wait, and work for longer.
+    assert!(!warned("busy.jsonl", |number| if number % 3 == 0 { 60_000 } else { 20_000 }));
     assert!(!warned("waits.jsonl", |_| 20_000));
 }

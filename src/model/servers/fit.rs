@@ -5,7 +5,7 @@ use crate::model::servers::discipline::Discipline;
 use crate::model::servers::evidence::{Asked, Evidence, FITS, Left, is_beyond};
 use crate::model::servers::occupancy::{Imputed, Occupancy};
 use crate::model::servers::sampled::offered;
-use crate::model::servers::waits;
+use crate::model::servers::waits::{self, Kind};
 use crate::model::utilisation::Busy;
 
 /// Counts that machines seldom have are taken where they fit so much better: the logarithm of 1/0.3.
@@ -87,8 +87,8 @@ pub(super) struct Known {
     pub servers: Option<Multiplicity>,
     pub discipline: Option<Discipline>,
     pub busy: Option<Busy>,
-    /// Whether the host recorded spans of its own, and no pool of threads says how many of them can be there together.
-    pub is_recorded: bool,
+    /// What else is known of the host.
+    pub kind: Kind,
     /// The part of stays that may end before they had their turn.
     pub early: f64,
     /// How requests come to copies, where arrivals are open.
@@ -298,7 +298,9 @@ fn fitted_where(occupancy: &Occupancy, probability: f64, seen: f64, known: Known
             fit.extend(own.fits().then_some((servers, own.imputed.all)));
             own.forget();
         }
-        let due = if probability >= 1.0 { waits::due_to_wait(occupancy, servers, seen) } else { 0.0 };
+        // Who has to wait for a connection does not come.
+        let may_come = probability >= 1.0 && known.kind != Kind::Limited;
+        let due = if may_come { waits::due_to_wait(occupancy, servers, seen) } else { 0.0 };
         candidates.push(Candidate { servers, evidence, due });
     }
     let best = likeliest(asked, &mut candidates);
@@ -308,7 +310,7 @@ fn fitted_where(occupancy: &Occupancy, probability: f64, seen: f64, known: Known
     // What was sampled shows too little of who was there together.
     if probability >= 1.0
         && known.is_nothing()
-        && let Some(unlikely) = waits::unlikelihood_of_delay(occupancy.most, known.is_recorded)
+        && let Some(unlikely) = waits::unlikelihood_of_delay(occupancy.most, known.kind)
     {
         let servers = occupancy.most.min(MOST_SERVERS) as u32;
         let mut whole = Evidence::of(asked, servers, Discipline::Sharing);

@@ -12,8 +12,9 @@ use crate::model::servers::fit::{MOST_SERVERS, candidates, disciplines, levels, 
 use crate::model::servers::observed::Observed;
 use crate::model::servers::occupancy::Occupancy;
 use crate::model::servers::sampled::waiting;
+use crate::model::servers::waits::Kind;
 use crate::model::servers::{
-    EARLY, ENOUGH, Host, OwnTime, Traced, are_limited, busy, copies, given, hosts_of, scheduling_given, waits,
+    EARLY, ENOUGH, Host, OwnTime, Traced, busy, copies, given, hosts_of, kind, scheduling_given, waits,
 };
 use crate::model::utilisation::Busy;
 use crate::model::weave::Decided;
@@ -162,6 +163,9 @@ impl Joint {
                 let orders = fullest.map(|view| of(&view.occupancy, probability, order, servers)).unwrap_or_default();
                 orders.into_iter().map(move |order| (servers, order))
             };
+            // A pool shows under the load that fills it.
+            let kinds = views.iter().flatten().map(|view| kind(view.parts, view.entries));
+            let kind = kinds.min().unwrap_or(Kind::Unknown);
             let try_it = |may_wait: bool, (servers, discipline): (u32, Discipline)| {
                 let (mut score, mut fits, mut seen) = (unlikelihood(servers), true, Vec::new());
                 let mut is_busier = true;
@@ -184,7 +188,7 @@ impl Joint {
                     };
                     let evidence = Evidence::of(asked, servers, discipline).looked(asked);
                     score += evidence.unlikelihood();
-                    if observed.probability >= 1.0 {
+                    if observed.probability >= 1.0 && kind != Kind::Limited {
                         score += waits::due_to_wait(occupancy, servers, there);
                     }
                     score_of_order += evidence.unlikelihood_of_order();
@@ -225,15 +229,11 @@ impl Joint {
                 tries = shared.map(|own| try_it(true, own)).collect();
             }
             let is_told = given.is_some() || order.is_some() || views.iter().flatten().any(|view| view.busy.is_some());
-            let any = |of: fn(&Parts<'_>, &[EntryIndex]) -> bool| {
-                views.iter().flatten().any(|view| of(view.parts, view.entries))
-            };
-            let is_recorded = any(waits::is_recorded) && !any(are_limited);
-            let unlikely = waits::unlikelihood_of_delay(most, is_recorded).filter(|_| !is_told && probability >= 1.0);
+            let unlikely = waits::unlikelihood_of_delay(most, kind).filter(|_| !is_told && probability >= 1.0);
             let delay = unlikely.filter(|unlikely| {
                 let together = most.min(MOST_SERVERS) as u32;
                 let whole = try_it(false, (together, Discipline::Sharing));
-                let due: f64 = due_to_wait(&views, together);
+                let due = if kind == Kind::Limited { 0.0 } else { due_to_wait(&views, together) };
                 whole.fits_as_delay && whole.score - unlikelihood(together) - due + unlikely < best(&tries).score
             });
             let delay = delay.map(|_| most);

@@ -55,6 +55,7 @@ const EARLY: f64 = 0.01;
 pub use discipline::Discipline;
 pub use joint::{Form, Joint, LoadTraces};
 pub use observed::by_callers;
+use waits::Kind;
 pub use waits::is_recorded;
 
 /// What was found of hosts, and of the time of entries.
@@ -189,10 +190,10 @@ impl Traced {
         let seen: f64 = entries.iter().map(|index| observed.present(parts, *index)).sum();
         let busy = configuration.measured.processors.get(name).copied();
         let discipline = Discipline::given(scheduling_given(configuration, name));
-        let is_recorded = works(parts, &entries);
+        let kind = kind(parts, &entries);
         let early = early(parts, &entries, lost);
         let arrivals = around.is_open.then(|| dispatching(parts, configuration, &entries));
-        let known = Known { servers: given, discipline, busy, is_recorded, early, arrivals };
+        let known = Known { servers: given, discipline, busy, kind, early, arrivals };
         let mut fit = fitted(&occupancy, probability, seen, known);
         let is_bound = configuration.bounds.contains(name);
         let fewer = if is_bound { fewer_than(&fit, &occupancy, probability, seen, known) } else { None };
@@ -283,7 +284,7 @@ impl Traced {
                 servers: given(configuration, name),
                 discipline: Discipline::given(scheduling_given(configuration, name)),
                 busy: configuration.measured.processors.get(name).copied(),
-                is_recorded: works(parts, entries),
+                kind: kind(parts, entries),
                 early: early(parts, entries, lost),
                 arrivals: None,
             };
@@ -721,17 +722,22 @@ fn loads(parts: &Parts<'_>, observed: &Observed, found: &population::Found) -> V
     population::customers(&scenarios, found)
 }
 
-/// Whether a host is likelier to work than to wait.
-fn works(parts: &Parts<'_>, entries: &[EntryIndex]) -> bool {
-    waits::is_recorded(parts, entries) && !are_limited(parts, entries)
-}
-
-/// Whether pools say how few are there together, of which calls wait for a thread or a connection: those of the tasks themselves, or of all that call them. They may as well hold it while they
-/// wait for something else.
-fn are_limited(parts: &Parts<'_>, entries: &[EntryIndex]) -> bool {
-    let has_pool = |index: &EntryIndex| parts.pools.contains_key(&parts.sub.entry(*index).task);
-    let all_have = |entries: &[EntryIndex]| entries.iter().all(has_pool);
-    !parts.pools.is_empty() && (all_have(entries) || callers(parts, entries).is_some_and(|callers| all_have(&callers)))
+/// What is known of a host beside stays: whether it records spans, and which pools tell how few are there together.
+fn kind(parts: &Parts<'_>, entries: &[EntryIndex]) -> Kind {
+    if !waits::is_recorded(parts, entries) {
+        return Kind::Unknown;
+    }
+    let pool = |index: &EntryIndex| parts.pools.get(&parts.sub.entry(*index).task);
+    let all_have = |entries: &[EntryIndex]| entries.iter().all(|index| pool(index).is_some());
+    if parts.pools.is_empty() {
+        Kind::Works
+    } else if entries.iter().all(|index| pool(index).is_some_and(|pool| pool.of.is_none())) {
+        Kind::Unknown
+    } else if all_have(entries) || callers(parts, entries).is_some_and(|callers| all_have(&callers)) {
+        Kind::Limited
+    } else {
+        Kind::Works
+    }
 }
 
 /// The entries that call these and wait for them; `None` where others do as well that no entry tells.

@@ -5,7 +5,7 @@
 //! were ever busy together, a part of all arrivals finds none that is free (Erlang's C): where that many were due and none came, there are no such servers. And a peer
 //! that records no spans of its own is as likely a delay as a server: nothing is known of it but how long its callers wait.
 
-use crate::lqn::submodel::{EntryIndex, Interaction, RequestKind};
+use crate::lqn::submodel::{EntryIndex, Interaction, RequestKind, WorkTotal};
 use crate::model::parts::Parts;
 use crate::model::servers::fit::unlikelihood;
 use crate::model::servers::occupancy::Occupancy;
@@ -17,10 +17,25 @@ pub const FITS: f64 = 3.0;
 /// A service that records its spans works, and seldom only waits: the logarithm of 20.
 const RARE: f64 = 2.996;
 
+/// What is known of a host beside stays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// It records no spans of its own, or holds threads of a pool that calls wait for: it works or waits, and how few are there together tells of the threads.
+    Unknown,
+    /// It records spans, and pools of connections to it, or of all that call it, tell how few are there together: that nobody waits says little of its servers.
+    Limited,
+    /// It records spans.
+    Works,
+}
+
 /// How unlikely it is that a host is a delay, as minus the logarithm of a weight; `None` where nothing can tell.
-pub fn unlikelihood_of_delay(most_together: usize, is_recorded: bool) -> Option<f64> {
+pub fn unlikelihood_of_delay(most_together: usize, known: Kind) -> Option<f64> {
     // What never was there together shows no queue, whatever there is.
-    (most_together > 1).then(|| if is_recorded { unlikelihood(most_together as u32) + RARE } else { 0.0 })
+    let most = (most_together > 1).then_some(most_together as u32)?;
+    Some(match known {
+        Kind::Unknown => 0.0,
+        Kind::Limited | Kind::Works => unlikelihood(most) + RARE,
+    })
 }
 
 /// How many arrivals were due to find all of so many servers busy, where none did; `present` are at work on average. It is minus the logarithm of how likely that is.
@@ -33,11 +48,12 @@ pub fn due_to_wait(occupancy: &Occupancy, servers: u32, present: f64) -> f64 {
     occupancy.stays() as f64 * erlang_c(f64::from(servers), each)
 }
 
-/// Whether entries of a host recorded spans of their own. Calls to those that did show network latency; those that did not make no calls.
+/// Whether entries of a host recorded spans of their own. Calls to those that did show network latency, or it is time in which they pause; those that did not make no calls.
 pub fn is_recorded(parts: &Parts<'_>, entries: &[EntryIndex]) -> bool {
     let works = |index: &EntryIndex| {
         let entry = parts.sub.entry(*index);
-        entry.interaction != Interaction::Rendezvous || entry.work.values().any(|work| !work.requests.is_empty())
+        let tells = |work: &WorkTotal| !work.requests.is_empty() || work.pauses.count > 0;
+        entry.interaction != Interaction::Rendezvous || entry.work.values().any(tells)
     };
     if entries.iter().any(works) {
         return true;
@@ -57,13 +73,13 @@ pub fn is_recorded(parts: &Parts<'_>, entries: &[EntryIndex]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{RARE, unlikelihood_of_delay};
+    use super::{Kind, RARE, unlikelihood_of_delay};
     use crate::model::servers::fit::unlikelihood;
 
     #[test]
     fn what_was_never_there_together_tells_nothing() {
-        assert_eq!(unlikelihood_of_delay(1, false), None);
-        assert_eq!(unlikelihood_of_delay(3, false), Some(0.0));
-        assert_eq!(unlikelihood_of_delay(3, true), Some(unlikelihood(3) + RARE));
+        assert_eq!(unlikelihood_of_delay(1, Kind::Unknown), None);
+        assert_eq!(unlikelihood_of_delay(3, Kind::Unknown), Some(0.0));
+        assert_eq!(unlikelihood_of_delay(3, Kind::Works), Some(unlikelihood(3) + RARE));
     }
 }

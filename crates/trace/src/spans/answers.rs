@@ -80,8 +80,11 @@ pub(super) fn join(work: &mut Work<'_>) {
     for own in waits.iter().flatten() {
         make_call(work, own);
     }
+    // A sender that waits is there when the answer comes.
+    let doubtful: FxHashSet<(Name, Name)> =
+        late.iter().map(|own| name(work, own)).filter(|own| named.contains(own)).collect();
     for own in beside.into_iter().flatten().chain(late) {
-        if !named.contains(&name(work, &own)) {
+        if !doubtful.contains(&name(work, &own)) {
             continue;
         }
         work.count("message that comes back like an answer, taken as none", own.request, |place| {
