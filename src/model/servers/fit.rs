@@ -274,8 +274,9 @@ fn fitted_where(occupancy: &Occupancy, probability: f64, seen: f64, known: Known
     };
     let best_of = |servers: u32, evidence: Vec<Evidence>| {
         let levels = match asked.waiting(servers) {
-            Some(_) => Vec::new(),
-            None => levels(occupancy, probability, known.discipline, servers),
+            // A pool lets calls come when others end, as no such order expects.
+            None if known.kind != Kind::Limited => levels(occupancy, probability, known.discipline, servers),
+            _ => Vec::new(),
         };
         best_order(asked, evidence, levels)
     };
@@ -301,7 +302,9 @@ fn fitted_where(occupancy: &Occupancy, probability: f64, seen: f64, known: Known
         // Who has to wait for a connection does not come.
         let may_come = probability >= 1.0 && known.kind != Kind::Limited;
         let due = if may_come { waits::due_to_wait(occupancy, servers, seen) } else { 0.0 };
-        candidates.push(Candidate { servers, evidence, due });
+        // A pool of so many makes as many servers as good as any more: what is rare does not decide between these and fewer.
+        let prior = if known.kind == Kind::Limited { 0.0 } else { unlikelihood(servers) };
+        candidates.push(Candidate { servers, evidence, prior, due });
     }
     let best = likeliest(asked, &mut candidates);
     let score = candidates[best].score();
@@ -337,6 +340,8 @@ struct Candidate {
     servers: u32,
     /// By order of service.
     evidence: Vec<Evidence>,
+    /// How unlikely such a number is.
+    prior: f64,
     /// How many arrivals were due to wait, where none did.
     due: f64,
 }
@@ -345,7 +350,7 @@ impl Candidate {
     /// Minus the logarithm of how likely it is; of what was not looked at yet, no more than that.
     fn score(&self) -> f64 {
         let least = self.evidence.iter().map(Evidence::unlikelihood).fold(f64::INFINITY, f64::min);
-        least + unlikelihood(self.servers) + self.due
+        least + self.prior + self.due
     }
 }
 

@@ -237,7 +237,7 @@ impl Joint {
                 whole.fits_as_delay && whole.score - unlikelihood(together) - due + unlikely < best(&tries).score
             });
             let delay = delay.map(|_| most);
-            if !waits_too {
+            if !waits_too && kind != Kind::Limited {
                 let of_levels = orders(best(&tries).servers, levels).map(|own| try_it(false, own));
                 tries.extend(of_levels.collect::<Vec<Tried>>());
             }
