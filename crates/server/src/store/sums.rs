@@ -190,7 +190,7 @@ fn digest_of(answers: &Answers) -> u64 {
 /// All rows that reach into a period, in the order of time.
 fn rows(database: &dyn Database, from: u64, to: u64) -> Result<Vec<Row>, StoreError> {
     let sql = format!(
-        "SELECT id, start, length, touched, spans, LENGTH(content) FROM intervals WHERE {} ORDER BY start, length, id",
+        "SELECT id, start, length, touched, spans, LENGTH(content) AS bytes FROM intervals WHERE {} ORDER BY start, length, id",
         within()
     );
     let (from, to) = bounds(from, to);
