@@ -143,8 +143,8 @@ impl Stretches {
     /// The next one that ends where a call begins, of those from a place on.
     fn before(&self, call: i64, next: &mut usize) -> Option<Before> {
         // Times are rounded apart from lengths.
-        *next = self.first_at(call - 1).max(*next);
-        let (_, own) = self.0.get(*next).copied().filter(|(end, _)| *end <= call + 1)?;
+        *next = self.first_at(call.saturating_sub(1)).max(*next);
+        let (_, own) = self.0.get(*next).copied().filter(|(end, _)| *end <= call.saturating_add(1))?;
         *next += 1;
         Some(own)
     }
@@ -320,9 +320,14 @@ fn hold_while_on_the_way(sub: &mut SubModel, callers: &[EntryIndex], entries: &[
         let each = Seconds(network / i128::from(calls.max(1)));
         let entry = sub.entry_mut(entry);
         let of_all = |count: u64| Seconds(each.0 * i128::from(count));
-        entry.response.sum = entry.response.sum.plus(of_all(entry.response.count));
-        let square = Moments::of(each).squares.saturating_mul(i128::from(entry.invocations));
-        let pauses = Moments { count: entry.invocations, sum: of_all(entry.invocations), squares: square };
+        let square = |count: u64| Moments::of(each).squares.saturating_mul(i128::from(count));
+        let response = &mut entry.response;
+        // Each response is longer by that.
+        let twice = 2.0 * each.as_f64() * response.sum.as_f64() * 1e18;
+        response.squares = response.squares.saturating_add(twice as i128).saturating_add(square(response.count));
+        response.sum = response.sum.plus(of_all(response.count));
+        let pauses =
+            Moments { count: entry.invocations, sum: of_all(entry.invocations), squares: square(entry.invocations) };
         if let Some(work) = entry.work.values_mut().next() {
             work.pauses.merge(&pauses);
         }
