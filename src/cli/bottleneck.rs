@@ -5,7 +5,7 @@ use dyelog::model::parameter::check_change;
 use dyelog::report;
 use dyelog::solve::{SolveOptions, solve};
 use dyelog::study::bottleneck::bottlenecks_observed;
-use dyelog::study::open_servers::limit_is_open;
+use dyelog::study::open_servers::open_limit;
 use dyelog::study::outlook;
 
 use crate::cli::args::{Form, OutputArguments, SourceArguments};
@@ -48,7 +48,7 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     let outlook = outlook::capacity(model, &results, base.origins.as_ref());
     let found = bottlenecks_observed(model, &SolveOptions::default(), &mut progress)?;
     progress.done();
-    terminal.report(limit_is_open(&base.model, base.origins.as_ref()).as_slice());
+    terminal.report(outlook.first.as_ref().and_then(|first| open_limit(model, first)).as_slice());
     let text = match arguments.format {
         Form::Text => report::bottleneck::text(model, &found, &outlook, terminal.look(&arguments.output)),
         Form::Json => report::bottleneck::json(model, &found, &outlook),

@@ -73,8 +73,12 @@ pub fn take_off_waits(sub: &mut SubModel) -> BTreeMap<Name, Pool> {
         let before: Option<Rank> =
             visits.chain(callers.iter().filter_map(|caller| sub.entry(*caller).stays.complete_before())).min();
         let stretches = Stretches::of(sub, &callers, before);
-        let calls_of = if is_silent { calls_without_visits } else { calls_with_visits };
-        let looked = Looked::at(&calls_of(totals(), &stretches, before), &stretches);
+        let calls = if is_silent {
+            calls_without_visits(totals(), before)
+        } else {
+            calls_with_visits(totals(), &stretches, before)
+        };
+        let looked = Looked::at(&calls, &stretches);
         let Some((pool, lengths)) = looked.pool(of) else { continue };
         let calls: u64 = totals().map(|entry| entry.invocations).sum();
         if !is_silent {
@@ -153,7 +157,6 @@ impl Stretches {
 /// Calls to a peer without spans, by the instance of their caller: its visits are the calls.
 fn calls_without_visits<'e>(
     entries: impl Iterator<Item = &'e EntryTotal>,
-    _: &Stretches,
     before: Option<Rank>,
 ) -> BTreeMap<u32, Vec<Stay>> {
     let mut sites: BTreeMap<u32, Vec<Stay>> = BTreeMap::new();

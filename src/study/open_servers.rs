@@ -7,7 +7,7 @@ use crate::lqn::{Model, Multiplicity};
 use crate::model::{OpenServers, Origins, codes};
 use crate::solve::bounds::Resource;
 use crate::solve::{SolveOptions, solve};
-use crate::study::outlook::first_to_saturate;
+use crate::study::outlook::{FirstToSaturate, first_to_saturate};
 
 /// Of a processor that has as many servers as were found, and more would fit as well: that number, and the least that fits.
 pub fn open_servers(model: &Model, origins: Option<&Origins>, resource: Resource) -> Option<OpenServers> {
@@ -24,7 +24,11 @@ pub fn limit_is_open(model: &Model, origins: Option<&Origins>) -> Option<Diagnos
         return None;
     }
     let results = solve(model, &SolveOptions::default(), None, &mut ()).ok()?.results;
-    let first = first_to_saturate(model, &results, origins)?;
+    open_limit(model, &first_to_saturate(model, &results, origins)?)
+}
+
+/// The same of what saturates first, where that is known.
+pub fn open_limit(model: &Model, first: &FirstToSaturate) -> Option<Diagnostic> {
     let OpenServers { servers, least } = first.open?;
     let Resource::Processor(id) = first.resource else { return None };
     let name = &model.processors[id.index()].name;

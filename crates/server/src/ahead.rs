@@ -28,7 +28,7 @@ impl Ahead {
         if self.0.len() >= MOST && !self.0.contains_key(&service) {
             return;
         }
-        // To the second: that is told anew only where it grows.
+        // Whole seconds: the page changes only where a clock is further ahead.
         let by = by - by % LITTLE;
         let own = self.0.entry(service).or_insert((by, now));
         if by > own.0 || own.1.saturating_add(OLD / 2) < now {

@@ -447,7 +447,7 @@ mod tests {
         let changes = vec!["at 2023-11-14T22:19:20Z the work of `find` goes from 5.98 ms to 12.2 ms, the response time of `shop browse` goes from 11 ms to 17.2 ms".to_owned()];
         let mixed = Compared { changes: changes.clone(), ..steady };
         let text = shown(Now::Nothing, &mixed, &Status::default());
-        // It is told where a period is chosen, before all that was made of one.
+        // The change stands above the form that chooses a period, and above all tables.
         let at = |words: &str| text.find(words).unwrap_or_else(|| panic!("{words} in {text}"));
         let told = at("Not steady: the last 5 minutes. The model is of the mean");
         assert!(text.contains(&changes[0]), "{text}");

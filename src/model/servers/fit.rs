@@ -299,9 +299,7 @@ fn fitted_where(occupancy: &Occupancy, probability: f64, seen: f64, known: Known
             fit.extend(own.fits().then_some((servers, own.imputed.all)));
             own.forget();
         }
-        // Who has to wait for a connection does not come.
-        let may_come = probability >= 1.0 && known.kind != Kind::Limited;
-        let due = if may_come { waits::due_to_wait(occupancy, servers, seen) } else { 0.0 };
+        let due = if probability >= 1.0 { waits::due_to_wait(occupancy, servers, seen, known.kind) } else { 0.0 };
         // A pool of so many makes as many servers as good as any more: what is rare does not decide between these and fewer.
         let prior = if known.kind == Kind::Limited { 0.0 } else { unlikelihood(servers) };
         candidates.push(Candidate { servers, evidence, prior, due });

@@ -188,8 +188,8 @@ impl Joint {
                     };
                     let evidence = Evidence::of(asked, servers, discipline).looked(asked);
                     score += evidence.unlikelihood();
-                    if observed.probability >= 1.0 && kind != Kind::Limited {
-                        score += waits::due_to_wait(occupancy, servers, there);
+                    if observed.probability >= 1.0 {
+                        score += waits::due_to_wait(occupancy, servers, there, kind);
                     }
                     score_of_order += evidence.unlikelihood_of_order();
                     fits &= evidence.fits();
@@ -233,7 +233,7 @@ impl Joint {
             let delay = unlikely.filter(|unlikely| {
                 let together = most.min(MOST_SERVERS) as u32;
                 let whole = try_it(false, (together, Discipline::Sharing));
-                let due = if kind == Kind::Limited { 0.0 } else { due_to_wait(&views, together) };
+                let due = due_to_wait(&views, together, kind);
                 whole.fits_as_delay && whole.score - unlikelihood(together) - due + unlikely < best(&tries).score
             });
             let delay = delay.map(|_| most);
@@ -309,10 +309,10 @@ impl Joint {
 }
 
 /// How many arrivals were due to wait under any of the loads, where none did.
-fn due_to_wait(views: &[Option<View<'_, '_>>], servers: u32) -> f64 {
+fn due_to_wait(views: &[Option<View<'_, '_>>], servers: u32, kind: Kind) -> f64 {
     let of = |View { observed, entries, parts, occupancy, .. }: &View<'_, '_>| {
         let there: f64 = entries.iter().map(|index| observed.present(parts, *index)).sum();
-        waits::due_to_wait(occupancy, servers, there)
+        waits::due_to_wait(occupancy, servers, there, kind)
     };
     views.iter().flatten().map(of).sum()
 }

@@ -39,10 +39,12 @@ pub fn unlikelihood_of_delay(most_together: usize, known: Kind) -> Option<f64> {
 }
 
 /// How many arrivals were due to find all of so many servers busy, where none did; `present` are at work on average. It is minus the logarithm of how likely that is.
-pub fn due_to_wait(occupancy: &Occupancy, servers: u32, present: f64) -> f64 {
+/// Where a pool limits a host none are: those that have to wait do not come.
+pub fn due_to_wait(occupancy: &Occupancy, servers: u32, present: f64, kind: Kind) -> f64 {
     let each = present / occupancy.stations as f64;
     // Those at work keep all servers busy, or more.
-    if (servers as usize) < occupancy.most || occupancy.most < 2 || each >= f64::from(servers) {
+    if kind == Kind::Limited || (servers as usize) < occupancy.most || occupancy.most < 2 || each >= f64::from(servers)
+    {
         return 0.0;
     }
     occupancy.stays() as f64 * erlang_c(f64::from(servers), each)

@@ -15,7 +15,7 @@ use crate::support::{BEGIN, SECOND, of_file, trace};
 
 const LENGTH: u64 = LEVELS[0].length;
 
-/// All that is told of a period: its sub-model, its parts, and its model.
+/// The answers on a period: its sub-model, its parts, and its model.
 fn told(store: &Store, from: u64, to: u64) -> Option<(String, Parts, String)> {
     let (parts, submodel, merge) = Parts::with_whole(store, Period { from, to }).unwrap()?;
     let saved = saved::write(&submodel, &merge);
