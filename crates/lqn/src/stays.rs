@@ -150,6 +150,7 @@ impl<const KEPT: usize> Stays<KEPT> {
         if let Some(cut) = other.cut {
             self.keep_before(cut);
         }
+        self.some.reserve(other.some.len().min((2 * KEPT).saturating_sub(self.some.len())));
         for stay in &other.some {
             self.push(*stay);
         }

@@ -238,7 +238,10 @@ fn told_of(what: &str, path: &Path, period: Period) {
     let remembering = Store::read(path).expect("it is there").remembering(Arc::default());
     for which in ["at first", "again"] {
         let (read, all, own) = modelled(&remembering, period);
-        assert_eq!(own, model, "{what} {which}");
+        // Findings tell of changes, which the steps of a history decide.
+        let statements =
+            |model: &str| model.lines().filter(|line| !line.starts_with('#')).collect::<Vec<_>>().join("\n");
+        assert_eq!(statements(&own), statements(&model), "{what} {which}");
         println!(
             "    {which:<9} read in {:>7.1} ms, modelled in {:>7.1} ms: {:.2} of that",
             milliseconds(read),
@@ -263,6 +266,8 @@ fn year(services: usize) {
             add(&mut store, (to, level.length), (number, operations), services);
         }
     }
+    // As a server does while nothing comes.
+    while store.roll_up(end, u64::MAX).expect("there is room") {}
     for (what, days) in [("a day", 1), ("a month", 30), ("a year", 365)] {
         told_of(what, &path, Period { from: end - days * LEVELS[4].length, to: end });
     }

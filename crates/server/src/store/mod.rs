@@ -8,6 +8,7 @@ mod asides;
 mod database;
 pub mod exemplars;
 mod location;
+mod materialized;
 mod observations;
 mod postgres;
 mod rows;

@@ -4,7 +4,7 @@ use dyelog::lqn::submodel::SubModel;
 use dyelog::trace::protobuf::varint;
 
 use super::database::{Database, Value};
-use super::{StoreError, exemplars, thin, unpacked};
+use super::{StoreError, exemplars, materialized, thin, unpacked};
 use crate::spans::put_number;
 
 /// Nanoseconds in a second.
@@ -33,8 +33,11 @@ pub const LEVELS: [Level; 5] = [
 /// The longest interval that there may be, nanoseconds: what is imported keeps its own length.
 pub const LONGEST: u64 = 2 * LEVELS[LEVELS.len() - 1].length;
 
+/// How many intervals of their length a stretch has.
+pub const DOZEN: u64 = 12;
+
 /// How long nothing must have come to an interval before its parts become one.
-const QUIET: u64 = 30 * SECOND;
+pub const QUIET: u64 = 30 * SECOND;
 
 /// One transaction merges so many intervals. A put waits for it.
 const AT_ONCE: u32 = 1;
@@ -64,7 +67,15 @@ pub fn insert(
         "INSERT INTO intervals (length, start, touched, spans, content) VALUES (?1, ?2, ?3, ?4, ?5)",
         &[length.into(), start.into(), touched.into(), spans.into(), content.into()],
     )?;
-    Ok(())
+    let (_, longest) = stretch_of(start, length);
+    materialized::remove(database, (start, start.saturating_add(length)), longest)
+}
+
+/// The begin and the length of the stretch that an interval of that begin and length is in.
+pub fn stretch_of(start: u64, length: u64) -> (u64, u64) {
+    let level = LEVELS.iter().find(|level| length <= level.length);
+    let length = level.map_or(length, |level| level.length).saturating_mul(DOZEN);
+    (start - start % length, length)
 }
 
 /// Which rows reach into a period.
@@ -73,7 +84,7 @@ pub fn within() -> String {
 }
 
 /// Those longer than the level before, and as long as this one at most, are of a level: what was imported is of the shortest that is as long.
-fn longer_than(level: Level) -> u64 {
+pub fn longer_than(level: Level) -> u64 {
     LEVELS.iter().rev().find(|own| own.length < level.length).map_or(0, |own| own.length)
 }
 
@@ -120,9 +131,11 @@ pub fn add_to((sum, own): &mut (SubModel, String), submodel: &SubModel, merge: &
 /// Deletes the intervals that lie in a period.
 pub fn delete(database: &dyn Database, from: u64, to: u64) -> Result<usize, StoreError> {
     let sql = "DELETE FROM intervals WHERE start >= ?1 AND start < ?2 AND start + length <= ?2";
-    let (from, to) = bounds(from, to);
-    let ends: [Value<'_>; 2] = [from.into(), to.into()];
+    let (first, end) = bounds(from, to);
+    let ends: [Value<'_>; 2] = [first.into(), end.into()];
     let deleted = database.run(sql, &ends)?;
+    // Intervals that were deleted may have gone beyond, as far as they were long.
+    materialized::remove(database, (from, to), u64::MAX)?;
     // Those of an interval that goes beyond stay with it.
     let orphaned = "DELETE FROM exemplars WHERE start >= ?1 AND start < ?2 AND NOT EXISTS (
         SELECT 1 FROM intervals WHERE intervals.start <= exemplars.start AND intervals.start + length > exemplars.start)";
@@ -133,7 +146,9 @@ pub fn delete(database: &dyn Database, from: u64, to: u64) -> Result<usize, Stor
 /// Merges some of what is old enough; whether more is left.
 pub fn roll_up(database: &dyn Database, now: u64, retention: u64) -> Result<bool, StoreError> {
     let before = bounds(now.saturating_sub(retention), 0).0;
-    database.run("DELETE FROM intervals WHERE start + length < ?1 AND touched < ?1", &[before.into()])?;
+    if database.run("DELETE FROM intervals WHERE start + length < ?1 AND touched < ?1", &[before.into()])? > 0 {
+        materialized::remove(database, (0, before.cast_unsigned()), u64::MAX)?;
+    }
     exemplars::delete(database, (i64::MIN, before.saturating_sub(LEVELS[LEVELS.len() - 1].length.cast_signed())))?;
     let mut left = AT_ONCE;
     while left > 0 && gather_one(database, now)? {
@@ -143,6 +158,9 @@ pub fn roll_up(database: &dyn Database, now: u64, retention: u64) -> Result<bool
         while left > 0 && roll_up_one(database, pair[0], pair[1], now)? {
             left -= 1;
         }
+    }
+    while left > 0 && materialized::make_one(database, now)? {
+        left -= 1;
     }
     Ok(left == 0)
 }

@@ -4,7 +4,7 @@ use super::StoreError;
 use super::database::Database;
 
 /// What makes each version of the one before; the first one of an empty database. Types are SQLite's: others have theirs for them.
-const MIGRATIONS: [&str; 8] = [
+const MIGRATIONS: [&str; 9] = [
     "
     CREATE TABLE progress (
         id INTEGER PRIMARY KEY CHECK (id = 0),
@@ -95,6 +95,15 @@ const MIGRATIONS: [&str; 8] = [
         spans INTEGER NOT NULL,
         PRIMARY KEY (start, length, why)
     ) WITHOUT ROWID;
+",
+    "
+    CREATE TABLE sums (
+        id INTEGER PRIMARY KEY,
+        start INTEGER NOT NULL,
+        length INTEGER NOT NULL,
+        content BLOB NOT NULL
+    );
+    CREATE UNIQUE INDEX sums_by_start ON sums (start, length);
 ",
 ];
 

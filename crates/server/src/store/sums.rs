@@ -1,7 +1,12 @@
 //! The sub-model of a period: the sum of what its intervals hold.
 //!
-//! Rows are read in one view of the database, unpacked and merged by several threads. A dozen intervals that follow each other are a stretch. Sums of
-//! stretches are remembered, since the next question is about nearly the same time: a row with the same numbers holds what it held.
+//! Rows are read in one view of the database, unpacked and merged by several threads. A dozen intervals that follow each other are a stretch.
+//!
+//! - Of a short period, each interval adds to the history. Sums of stretches are remembered, since the next question is about nearly the same time: a row
+//!   with the same numbers holds what it held.
+//! - Of a long one, a stretch that lies in it adds to the history as one. Its sum is read from the database, where it stands there.
+//!
+//! Which of both it is depends on nothing but the period: the answer is the same before and after sums were written.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -11,13 +16,14 @@ use dyelog::lqn::submodel::SubModel;
 use dyelog::lqn::together;
 
 use super::database::Database;
-use super::rows::{LEVELS, Unpacked, add, add_to, bounds, within};
+use super::materialized::{self, Made};
+use super::rows::{Unpacked, add, add_to, bounds, stretch_of, within};
 use super::{StoreError, unpacked};
 use crate::late::{self, Answers};
 use crate::parts::Glance;
 
-/// How many intervals of their length a stretch has.
-const DOZEN: u64 = 12;
+/// A period with more intervals is long.
+const LONG: usize = 480;
 
 /// How much is remembered, bytes.
 const MOST: usize = 48 << 20;
@@ -42,9 +48,7 @@ struct Row {
 impl Row {
     /// The begin and the length of the stretch that it is in.
     fn stretch(&self) -> (u64, u64) {
-        let level = LEVELS.iter().find(|level| self.length <= level.length);
-        let length = level.map_or(self.length, |level| level.length).saturating_mul(DOZEN);
-        (self.start - self.start % length, length)
+        stretch_of(self.start, self.length)
     }
 }
 
@@ -110,18 +114,34 @@ fn key(rows: &[Row]) -> Option<(u64, u64, i64)> {
     Some((begin, length, first.id))
 }
 
-/// Rows that are summed up together, and their sum where it is remembered.
+/// Rows that are summed up together, and where their sum is to be had.
 struct Part<'r> {
     rows: &'r [Row],
-    /// Whether it is worth remembering.
-    is_whole: bool,
-    known: Option<Arc<Stretch>>,
+    sum: Source,
+}
+
+/// Where the sum of a part is to be had.
+enum Source {
+    /// From its intervals, each of which adds to the history.
+    Intervals,
+    /// From its intervals, each of which adds to the history. It is worth remembering.
+    Stretch,
+    /// It is remembered.
+    Remembered(Arc<Stretch>),
+    /// From its intervals, which add to the history as one.
+    Whole,
+    /// It stands in the database, and adds to the history as one.
+    Made(Made),
 }
 
 impl Part<'_> {
     /// How many bytes are to be unpacked.
     fn packed(&self) -> u64 {
-        if self.known.is_some() { 0 } else { self.rows.iter().map(|row| row.bytes).sum() }
+        match &self.sum {
+            Source::Remembered(_) => 0,
+            Source::Made(made) => made.bytes,
+            Source::Intervals | Source::Stretch | Source::Whole => self.rows.iter().map(|row| row.bytes).sum(),
+        }
     }
 }
 
@@ -134,7 +154,7 @@ struct Folded {
     made: Vec<(usize, Arc<Stretch>)>,
 }
 
-/// The sub-model of what reaches into a period, and what tells its entries apart; gives what each interval adds to a history, in the order of time.
+/// The sub-model of what reaches into a period, and what tells its entries apart; gives what its intervals add to a history, in the order of time.
 pub fn sum_up(
     database: &dyn Database,
     sums: Option<&Sums>,
@@ -142,29 +162,22 @@ pub fn sum_up(
     answers: &Answers,
     mut take: impl FnMut(&Glance),
 ) -> Result<Option<Unpacked>, StoreError> {
+    let mut rows = rows(database, from, to)?;
     let digest = digest_of(answers);
-    let rows = rows(database, from, to)?;
-    let is_whole = |rows: &[Row]| {
-        let (begin, length) = rows[0].stretch();
-        rows.len() > 1 && from <= begin && begin.saturating_add(length) <= to
+    let intervals = rows.chunk_by(|left, right| (left.start, left.length) == (right.start, right.length)).count();
+    let parts = if intervals > LONG {
+        // What came late stands between the intervals of another length.
+        rows.sort_by_key(|row| (row.stretch(), row.start, row.id));
+        long(&rows, (from, to), &materialized::list(database, from, to)?)
+    } else {
+        short(&rows, (from, to), sums.map(|sums| (sums, digest)))
     };
-    let mut parts: Vec<Part<'_>> = Vec::new();
-    for rows in rows.chunk_by(|left, right| left.stretch() == right.stretch()) {
-        let part = Part { rows, is_whole: sums.is_some() && is_whole(rows), known: None };
-        if part.packed() <= AT_ONCE.0 {
-            let known = sums.filter(|_| part.is_whole).and_then(|sums| sums.find(rows, digest));
-            parts.push(Part { known, ..part });
-        } else {
-            let intervals = rows.chunk_by(|left, right| (left.start, left.length) == (right.start, right.length));
-            parts.extend(intervals.map(|rows| Part { rows, is_whole: false, known: None }));
-        }
-    }
     let mut sum: Option<Unpacked> = None;
     let mut left = &parts[..];
     while !left.is_empty() {
         let (round, rest) = left.split_at(fitting(left));
         left = rest;
-        let contents = contents(database, round)?;
+        let contents = Contents::of(database, round)?;
         for (places, folded) in folded(round, &contents, answers) {
             let folded = folded?;
             if let Some(own) = folded.sum {
@@ -179,6 +192,49 @@ pub fn sum_up(
         }
     }
     Ok(sum)
+}
+
+/// Whether rows of a stretch are several, and all of it lies in a period.
+fn is_whole(rows: &[Row], (from, to): (u64, u64)) -> bool {
+    let (begin, length) = rows[0].stretch();
+    rows.len() > 1 && from <= begin && begin.saturating_add(length) <= to
+}
+
+/// The parts of a short period.
+fn short<'r>(rows: &'r [Row], period: (u64, u64), sums: Option<(&Sums, u64)>) -> Vec<Part<'r>> {
+    let mut parts = Vec::new();
+    for rows in rows.chunk_by(|left, right| left.stretch() == right.stretch()) {
+        let part = Part { rows, sum: Source::Intervals };
+        match sums.filter(|_| is_whole(rows, period)) {
+            _ if part.packed() > AT_ONCE.0 => parts.extend(by_interval(rows)),
+            None => parts.push(part),
+            Some((sums, digest)) => {
+                let sum = sums.find(rows, digest).map_or(Source::Stretch, Source::Remembered);
+                parts.push(Part { rows, sum });
+            }
+        }
+    }
+    parts
+}
+
+/// The parts of a long period, of which some sums stand in the database.
+fn long<'r>(rows: &'r [Row], period: (u64, u64), made: &HashMap<(u64, u64), Made>) -> Vec<Part<'r>> {
+    let mut parts = Vec::new();
+    for rows in rows.chunk_by(|left, right| left.stretch() == right.stretch()) {
+        if is_whole(rows, period) {
+            let sum = made.get(&rows[0].stretch()).map_or(Source::Whole, |made| Source::Made(*made));
+            parts.push(Part { rows, sum });
+        } else {
+            parts.extend(by_interval(rows));
+        }
+    }
+    parts
+}
+
+/// A part for each interval.
+fn by_interval(rows: &[Row]) -> impl Iterator<Item = Part<'_>> {
+    let intervals = rows.chunk_by(|left, right| (left.start, left.length) == (right.start, right.length));
+    intervals.map(|rows| Part { rows, sum: Source::Intervals })
 }
 
 fn digest_of(answers: &Answers) -> u64 {
@@ -211,15 +267,36 @@ fn fitting(parts: &[Part<'_>]) -> usize {
     parts.iter().take(AT_ONCE.1).take_while(|part| fits(part)).count().max(1)
 }
 
-/// What the rows hold whose sum is not known.
-fn contents(database: &dyn Database, parts: &[Part<'_>]) -> Result<HashMap<i64, Vec<u8>>, StoreError> {
-    let missing = parts.iter().filter(|part| part.known.is_none()).flat_map(|part| part.rows);
-    let ids: Vec<String> = missing.map(|row| row.id.to_string()).collect();
+/// What is to be unpacked.
+struct Contents {
+    intervals: HashMap<i64, Vec<u8>>,
+    sums: HashMap<i64, Vec<u8>>,
+}
+
+impl Contents {
+    fn of(database: &dyn Database, parts: &[Part<'_>]) -> Result<Self, StoreError> {
+        let (mut intervals, mut sums) = (Vec::new(), Vec::new());
+        for part in parts {
+            match &part.sum {
+                Source::Remembered(_) => {}
+                Source::Made(made) => sums.push(made.id),
+                Source::Intervals | Source::Stretch | Source::Whole => {
+                    intervals.extend(part.rows.iter().map(|row| row.id))
+                }
+            }
+        }
+        Ok(Self { intervals: contents(database, "intervals", &intervals)?, sums: contents(database, "sums", &sums)? })
+    }
+}
+
+/// What rows of a table hold.
+fn contents(database: &dyn Database, table: &str, ids: &[i64]) -> Result<HashMap<i64, Vec<u8>>, StoreError> {
     let mut contents = HashMap::with_capacity(ids.len());
     if ids.is_empty() {
         return Ok(contents);
     }
-    let sql = format!("SELECT id, content FROM intervals WHERE id IN ({})", ids.join(","));
+    let ids: Vec<String> = ids.iter().map(i64::to_string).collect();
+    let sql = format!("SELECT id, content FROM {table} WHERE id IN ({})", ids.join(","));
     database.each(&sql, &[], &mut |row| {
         contents.insert(row.number(0)?, row.bytes(1)?.to_vec());
         Ok(())
@@ -227,14 +304,16 @@ fn contents(database: &dyn Database, parts: &[Part<'_>]) -> Result<HashMap<i64, 
     Ok(contents)
 }
 
+/// The sub-model that a row holds.
+fn content(contents: &HashMap<i64, Vec<u8>>, id: i64) -> Result<Unpacked, StoreError> {
+    let gone = || StoreError::Damaged("an interval is gone while it is read".to_owned());
+    unpacked(contents.get(&id).ok_or_else(gone)?)
+}
+
 /// Sums of neighbours, each with the place of its first part: as many as there are threads for.
-fn folded(
-    parts: &[Part<'_>],
-    contents: &HashMap<i64, Vec<u8>>,
-    answers: &Answers,
-) -> Vec<(usize, Result<Folded, StoreError>)> {
+fn folded(parts: &[Part<'_>], contents: &Contents, answers: &Answers) -> Vec<(usize, Result<Folded, StoreError>)> {
     // What is known is merged as quickly as so many bytes are unpacked.
-    let work = |part: &Part<'_>| if part.known.is_some() { WORTH / 4 } else { part.packed() };
+    let work = |part: &Part<'_>| if let Source::Remembered(_) = part.sum { WORTH / 4 } else { part.packed() };
     let all: u64 = parts.iter().map(work).sum();
     let threads = together::threads_for(all / WORTH);
     let mut shares: Vec<(usize, &[Part<'_>])> = Vec::with_capacity(threads);
@@ -250,22 +329,32 @@ fn folded(
     together::each(threads, shares, |(first, parts)| (first, fold(parts, contents, answers)))
 }
 
-fn fold(parts: &[Part<'_>], contents: &HashMap<i64, Vec<u8>>, answers: &Answers) -> Result<Folded, StoreError> {
+fn fold(parts: &[Part<'_>], contents: &Contents, answers: &Answers) -> Result<Folded, StoreError> {
     let mut folded = Folded::default();
     for (place, part) in parts.iter().enumerate() {
-        let stretch = match &part.known {
-            Some(known) => Arc::clone(known),
-            None if part.is_whole => {
+        let stretch = match &part.sum {
+            Source::Remembered(known) => Arc::clone(known),
+            Source::Stretch => {
                 let mut sum = None;
-                let glances = intervals(part.rows, contents, answers, &mut sum)?;
+                let glances = intervals(part.rows, &contents.intervals, answers, &mut sum)?;
                 let Some(sum) = sum else { continue };
                 let made = Arc::new(Stretch { sum, glances });
                 folded.made.push((place, Arc::clone(&made)));
                 made
             }
-            None => {
-                let glances = intervals(part.rows, contents, answers, &mut folded.sum)?;
+            Source::Intervals => {
+                let glances = intervals(part.rows, &contents.intervals, answers, &mut folded.sum)?;
                 folded.glances.push(glances);
+                continue;
+            }
+            Source::Whole | Source::Made(_) => {
+                let own = match &part.sum {
+                    Source::Made(made) => Some(content(&contents.sums, made.id)?),
+                    _ => merged(part.rows, &contents.intervals)?.map(materialized::thinned),
+                };
+                let Some(own) = own else { continue };
+                let glance = added(part.rows, own, answers, &mut folded.sum)?;
+                folded.glances.push(Arc::new([glance]));
                 continue;
             }
         };
@@ -288,24 +377,41 @@ fn intervals(
 ) -> Result<Arc<[Glance]>, StoreError> {
     let mut glances = Vec::with_capacity(rows.len());
     for rows in rows.chunk_by(|left, right| (left.start, left.length) == (right.start, right.length)) {
-        let mut own: Option<Unpacked> = None;
-        for row in rows {
-            let content = contents.get(&row.id);
-            let gone = || StoreError::Damaged("an interval is gone while it is read".to_owned());
-            add(&mut own, unpacked(content.ok_or_else(gone)?)?)?;
-        }
-        let Some((mut submodel, merge)) = own else { continue };
-        let spans = rows.iter().fold(0, |sum: u64, row| sum.saturating_add(row.spans));
-        let glance = |submodel: &SubModel| Glance::of(rows[0].start, rows[0].length, spans, submodel);
-        // What came late is put together in the sum, when that is whole.
-        if answers.is_empty() {
-            glances.push(glance(&submodel));
-            add(sum, (submodel, merge))?;
-        } else {
-            add(sum, (submodel.clone(), merge))?;
-            late::join(&mut submodel, answers);
-            glances.push(glance(&submodel));
+        if let Some(own) = merged(rows, contents)? {
+            glances.push(added(rows, own, answers, sum)?);
         }
     }
     Ok(glances.into())
+}
+
+/// The sum of rows.
+fn merged(rows: &[Row], contents: &HashMap<i64, Vec<u8>>) -> Result<Option<Unpacked>, StoreError> {
+    let mut own: Option<Unpacked> = None;
+    for row in rows {
+        add(&mut own, content(contents, row.id)?)?;
+    }
+    Ok(own)
+}
+
+/// Adds the sum of rows to another, and gives what it adds to a history.
+fn added(
+    rows: &[Row],
+    (mut submodel, merge): Unpacked,
+    answers: &Answers,
+    sum: &mut Option<Unpacked>,
+) -> Result<Glance, StoreError> {
+    let spans = rows.iter().fold(0, |sum: u64, row| sum.saturating_add(row.spans));
+    let start = rows[0].start;
+    let end = rows.iter().map(|row| row.start.saturating_add(row.length)).max().unwrap_or(start);
+    let glance = |submodel: &SubModel| Glance::of(start, end - start, spans, submodel);
+    // What came late is put together in the sum, when that is whole.
+    if answers.is_empty() {
+        let glance = glance(&submodel);
+        add(sum, (submodel, merge))?;
+        Ok(glance)
+    } else {
+        add(sum, (submodel.clone(), merge))?;
+        late::join(&mut submodel, answers);
+        Ok(glance(&submodel))
+    }
 }

@@ -57,7 +57,8 @@ pub fn thinned(submodel: &mut SubModel, merge: &str, most: usize) -> Vec<u8> {
     }
 }
 
-fn keep(submodel: &mut SubModel, stays: usize) {
+/// Keeps at most so many stays of each entry and scenario, and no visits.
+pub fn keep(submodel: &mut SubModel, stays: usize) {
     for index in 0..submodel.entries().len() {
         let entry = submodel.entry_mut(EntryIndex(index as u32));
         entry.stays.keep(stays);

@@ -63,6 +63,7 @@ fn the_laws_of_the_store_hold() {
     store::roll_ups_keep_what_happened_in(&Home::postgres());
     store::periods_are_cut_at_intervals_in(&Home::postgres());
     remembered::what_is_remembered_changes_no_answer_in(&Home::postgres());
+    remembered::sums_in_the_database_change_no_answer_in(&Home::postgres(), |_| None);
     imports::imports_that_cross_borders_in(&Home::postgres());
     imports::imports_of_days_in(&Home::postgres());
     stretches::sums_stay_while_intervals_get_longer_in(&Home::postgres());

@@ -1,4 +1,4 @@
-//! Sums that are remembered from one question to the next change no answer.
+//! Sums that are remembered from one question to the next, or stand in the database, change no answer.
 
 use std::sync::Arc;
 
@@ -8,12 +8,13 @@ use dyelog_server::late;
 use dyelog_server::metered::Metered;
 use dyelog_server::parts::Parts;
 use dyelog_server::period::Period;
-use dyelog_server::store::{LEVELS, Store, Sums};
+use dyelog_server::store::{LEVELS, Location, Store, Sums};
 
 use crate::home::Home;
 use crate::support::{BEGIN, SECOND, of_file, trace};
 
 const LENGTH: u64 = LEVELS[0].length;
+const MINUTE: u64 = LEVELS[1].length;
 
 /// The answers on a period: its sub-model, its parts, and its model.
 fn told(store: &Store, from: u64, to: u64) -> Option<(String, Parts, String)> {
@@ -69,4 +70,66 @@ pub fn what_is_remembered_changes_no_answer_in(home: &Home) {
     assert!(store.intervals(begin, end).unwrap().iter().all(|own| own.length == LEVELS[1].length));
     same(&store, "rolled up");
     assert_eq!(late::headless(&store.period(begin, end).unwrap().unwrap().0), 0);
+}
+
+/// Adds an operation to an interval of a minute.
+fn add_minute(store: &mut Store, begin: u64, number: u64, touched: u64) {
+    let spans = trace(number, begin + 3 * SECOND, &[2 + number % 5, 3]);
+    let (sub, merge) = saved::parse(&"test".into(), &of_file(&spans)).unwrap();
+    store.add_whole((begin, MINUTE), touched, &sub, &merge).unwrap();
+}
+
+#[test]
+fn sums_in_the_database_change_no_answer() {
+    let home = Home::file();
+    let Location::File(path) = &home.location else { unreachable!("it is a file") };
+    let copy = home.folder.path().join("copy.db");
+    let connection = rusqlite::Connection::open(path).unwrap();
+    let count = || connection.query_row("SELECT COUNT(*) FROM sums", [], |row| row.get::<_, i64>(0)).unwrap();
+    let mut counts = Vec::new();
+    sums_in_the_database_change_no_answer_in(&home, |period| {
+        let _ = std::fs::remove_file(&copy);
+        connection.execute("VACUUM INTO ?1", [copy.to_str().unwrap()]).unwrap();
+        rusqlite::Connection::open(&copy).unwrap().execute("DELETE FROM sums", []).unwrap();
+        counts.push(count());
+        Some(told(&Store::read(&copy).unwrap(), period.0, period.1))
+    });
+    // Of sixty stretches two are added to. Then three are deleted, and two in part.
+    assert_eq!(counts, [0, 60, 58, 60, 55, 57]);
+}
+
+/// `truth` tells what the answer is without any sums, where it can.
+pub fn sums_in_the_database_change_no_answer_in(
+    home: &Home,
+    mut truth: impl FnMut((u64, u64)) -> Option<Option<(String, Parts, String)>>,
+) {
+    let mut store = home.open();
+    let begin = BEGIN / LEVELS[4].length * LEVELS[4].length;
+    let end = begin + 720 * MINUTE;
+    let mut same = |store: &Store, what: &str| {
+        let found = told(store, begin, end);
+        if let Some(truth) = truth((begin, end)) {
+            assert_eq!(found, truth, "{what}");
+        }
+        found
+    };
+    for number in 0..720 {
+        add_minute(&mut store, begin + number * MINUTE, number, end);
+    }
+    let before = same(&store, "at first");
+    let now = end + 2 * LEVELS[0].stays;
+    while store.roll_up(now, u64::MAX).unwrap() {}
+    assert_eq!(same(&store, "summed"), before);
+    // What comes late, to an interval of the length that the others have there, and as the first of a shorter one.
+    add_minute(&mut store, begin + 100 * MINUTE, 1000, now);
+    add_minute(&mut store, begin + 300 * MINUTE, 1001, now);
+    add(&mut store, begin + 500 * MINUTE, 1002, now);
+    let late = same(&store, "late");
+    assert_ne!(late, before);
+    while store.roll_up(now + MINUTE, u64::MAX).unwrap() {}
+    assert_eq!(same(&store, "late, and summed"), late);
+    store.delete(begin + 29 * MINUTE, begin + 80 * MINUTE).unwrap();
+    assert_ne!(same(&store, "deleted"), late);
+    while store.roll_up(now + 2 * MINUTE, u64::MAX).unwrap() {}
+    same(&store, "deleted, and summed");
 }
