@@ -147,6 +147,12 @@ pub struct ReadingArguments {
     /// Spans: names of operations that fit the pattern are one operation, such as `GET /user/*`; `none` keeps all names that fit no pattern; may be repeated
     #[arg(long, value_name = "PATTERN", value_parser = group)]
     pub group: Vec<String>,
+    /// Spans: those of one environment, such as `production`, and those that name none
+    #[arg(long, value_name = "NAME")]
+    pub environment: Option<Arc<str>>,
+    /// Spans: those of services of one namespace, and those that name none
+    #[arg(long, value_name = "NAME")]
+    pub namespace: Option<Arc<str>>,
     /// Tables of spans: what their columns mean, a file in TOML or `deeptralog`, `nezha`, `alibaba-2021`, `alibaba-2022`, `clickhouse`; the names of columns tell where not given
     #[arg(long, value_name = "MAPPING", value_parser = table)]
     pub table: Option<Arc<TableMapping>>,

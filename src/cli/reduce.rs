@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use dyelog::pipeline::{self, Analysis as Way, Keep, Listener, Options, Reading, Reduced};
 pub use dyelog::pipeline::{Interactions, count};
-use dyelog::trace::spans::{Scratch, Spill};
+use dyelog::trace::spans::{Deployment, Scratch, Spill};
 
 use crate::cli::args::{Analysis, ReadingArguments, ReduceArguments};
 use crate::cli::terminal::Terminal;
@@ -17,6 +17,8 @@ pub fn reading(arguments: &ReadingArguments) -> Reading {
     reading.strict = arguments.strict;
     reading.sampling = arguments.sampling;
     reading.grouping = arguments.grouping();
+    reading.deployment =
+        Deployment { environment: arguments.environment.clone(), namespace: arguments.namespace.clone() };
     reading.table.clone_from(&arguments.table);
     reading.one_trace = arguments.one_trace;
     reading.clocks.clone_from(&arguments.clock);

@@ -38,6 +38,8 @@ pub struct Joining {
     pub closed_traces: Sample,
     /// Some of the operations of which nothing is kept.
     pub seen: Seen,
+    /// The first of the files.
+    first: Option<Arc<str>>,
     /// What the files keep.
     pub kept: Vec<(Arc<str>, Kept)>,
 }
@@ -47,6 +49,7 @@ impl Joining {
     pub fn take(&mut self, file: &Arc<str>, submodel: &SubModel, kept: Option<Kept>, listener: &mut dyn Listener) {
         let summed_up = kept.as_ref().map_or(submodel, |kept| &kept.closed);
         listener.findings(self.seen.take_in(file, summed_up).as_slice());
+        self.first.get_or_insert_with(|| Arc::clone(file));
         self.submodel.merge(submodel);
         match kept {
             Some(mut kept) => {
@@ -90,6 +93,20 @@ impl Joining {
         kept.sort_by_key(|(_, kept)| std::cmp::Reverse(kept.spans));
         let kept = kept.into_iter().next().map(|(_, kept)| Kept { closed, closed_traces, ..kept });
         (submodel, kept)
+    }
+
+    /// Checks that nothing is asked of sub-models that they do not tell: spans are kept without their deployments.
+    ///
+    /// # Errors
+    /// When spans of one deployment are asked for.
+    pub fn check_deployment(&self, asked: &Reading) -> Result<(), Diagnostics> {
+        match &self.first {
+            Some(first) if !asked.deployment.is_any() => {
+                let message = "`--environment` and `--namespace` take spans of traces, and this is a sub-model";
+                Err(refused(first, message).into())
+            }
+            _ => Ok(()),
+        }
     }
 
     /// How the recordings are to be read: as they were.

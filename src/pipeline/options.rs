@@ -10,7 +10,7 @@ use crate::pipeline::listener::Listener;
 use crate::same;
 use crate::tlc::{EngineKind, EntryMerge, Rules};
 use crate::trace::messages::clocks::Correction;
-use crate::trace::spans::{Grouping, Spill, TableMapping};
+use crate::trace::spans::{Deployment, Grouping, Spill, TableMapping};
 use crate::trace::{Format, ReadOptions};
 
 /// How traces are read.
@@ -25,6 +25,8 @@ pub struct Reading {
     pub sampling: Option<f64>,
     /// Spans: how names of operations are grouped.
     pub grouping: Grouping,
+    /// Spans: those of which deployment are taken.
+    pub deployment: Deployment,
     /// Tables of spans: what their columns mean; where it is not given, their names tell.
     pub table: Option<Arc<TableMapping>>,
     /// Spans: where they go that are more than memory is to hold; where it is not given, memory holds all.
@@ -45,6 +47,7 @@ impl Reading {
             strict: self.strict,
             sampling: self.sampling,
             grouping: self.grouping.clone(),
+            deployment: self.deployment.clone(),
             table: self.table.clone(),
             spill: self.spill.clone(),
             threads: self.threads,

@@ -186,6 +186,7 @@ pub fn reduce_joining(
 /// # Errors
 /// Where they do not go together.
 pub fn join(joining: Joining, options: &Options, listener: &mut dyn Listener) -> Result<Reduced, Diagnostics> {
+    joining.check_deployment(&options.reading)?;
     let exceeds = options.keep_spans.is_some_and(|most| joining.exceeds(most));
     let is_other = options.within.is_some() || joining.is_other(&options.reading);
     if joining.has_several() || exceeds || is_other && joining.is_open() {
@@ -217,6 +218,7 @@ fn reduce_recording(
     options: &Options,
     listener: &mut dyn Listener,
 ) -> Result<Reduced, Diagnostics> {
+    joining.check_deployment(&options.reading)?;
     let reading = joining.reading(&options.reading)?;
     let options = &Options { reading, ..options.clone() };
     let mut kept = None;

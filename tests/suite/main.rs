@@ -22,6 +22,7 @@ mod datalog_changes;
 mod delays;
 mod demands;
 mod deployment;
+mod deployments;
 mod draw;
 mod editors;
 mod evidence;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::detect::{HEAD, detect};
 use crate::format::Format;
-use crate::spans::{Grouping, Spill, TableMapping};
+use crate::spans::{Deployment, Grouping, Spill, TableMapping};
 use crate::traces::Traces;
 use crate::{Operation, SpanTree, TraceNames, Wanted, codes, messages, parquet, unpack};
 use dyelog_diagnostic::{Code, Diagnostic, Diagnostics, Place, Severity};
@@ -131,6 +131,8 @@ pub struct ReadOptions {
     pub sampling: Option<f64>,
     /// Spans: how names of operations are grouped.
     pub grouping: Grouping,
+    /// Spans: those of which deployment are taken.
+    pub deployment: Deployment,
     /// Tables of spans: what their columns mean. Inputs are taken for tables then.
     pub table: Option<Arc<TableMapping>>,
     /// Spans: where they go that are more than memory is to hold; where it is not given, memory holds all.

@@ -281,7 +281,7 @@ impl Contents {
                 Source::Remembered(_) => {}
                 Source::Made(made) => sums.push(made.id),
                 Source::Intervals | Source::Stretch | Source::Whole => {
-                    intervals.extend(part.rows.iter().map(|row| row.id))
+                    intervals.extend(part.rows.iter().map(|row| row.id));
                 }
             }
         }

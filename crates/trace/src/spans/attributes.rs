@@ -7,6 +7,7 @@
 //! | clock | `host.id`, `host.name`, `hostname`, `ip` |
 //! | machine | `k8s.node.uid`, `k8s.node.name`, `host.id`; `host.name` or `hostname` outside of containers |
 //! | cores | see `placement.rs` |
+//! | environment, namespace | see `deployments.rs` |
 //! | failure, retry | see `outcome.rs` |
 //! | kind | OTLP `kind`; Jaeger tag `span.kind`; of a span without one, or INTERNAL, that names a database: CLIENT |
 //! | peer of a call | `peer.service`; `messaging.destination.name`, `messaging.destination`, `message_bus.destination`; `db.system.name` or `db.system` or `db.type` with `db.namespace` or `db.name` or `db.instance`; `server.address` or `net.peer.name` or `peer.hostname` or `http.host` or `net.sock.peer.addr` or `peer.address` or `peer.ipv4`, with `server.port` or `net.peer.port` or `peer.port`; the host of `url.full` or `http.url`; `rpc.service`; `faas.invoked_name`; the service in a gRPC span name `/package.Service/Method` |
@@ -36,6 +37,10 @@ pub enum Meaning {
     Instance(u8),
     /// The machine; a smaller rank wins.
     Host(u8),
+    /// The environment of a deployment; a smaller rank wins.
+    Environment(u8),
+    /// The namespace of a service; a smaller rank wins.
+    Namespace(u8),
     /// The span's kind.
     Kind,
     /// The route of a request, with places for identifiers; a smaller rank wins.
@@ -82,6 +87,11 @@ pub fn meaning(key: &str) -> Meaning {
         "host.name" => Meaning::Host(1),
         "hostname" => Meaning::Host(2),
         "ip" => Meaning::Host(3),
+        "deployment.environment.name" => Meaning::Environment(0),
+        "deployment.environment" => Meaning::Environment(1),
+        "service.environment" => Meaning::Environment(2),
+        "service.namespace" => Meaning::Namespace(0),
+        "k8s.namespace.name" => Meaning::Namespace(1),
         "span.kind" => Meaning::Kind,
         "http.route" => Meaning::Route(0),
         "url.template" => Meaning::Route(1),
@@ -170,6 +180,8 @@ pub struct Attributes {
     service: Ranked,
     instance: Ranked,
     host: Ranked,
+    environment: Ranked,
+    namespace: Ranked,
     peer: Ranked,
     address: Ranked,
     port: Ranked,
@@ -268,6 +280,8 @@ impl Default for Attributes {
             service: none(),
             instance: none(),
             host: none(),
+            environment: none(),
+            namespace: none(),
             peer: none(),
             address: none(),
             port: none(),
@@ -303,6 +317,8 @@ impl Attributes {
             &mut self.service,
             &mut self.instance,
             &mut self.host,
+            &mut self.environment,
+            &mut self.namespace,
             &mut self.peer,
             &mut self.address,
             &mut self.port,
@@ -396,6 +412,8 @@ impl Attributes {
             Meaning::Service => self.service.offer(0, text),
             Meaning::Instance(rank) => self.instance.offer(rank, text),
             Meaning::Host(rank) => self.host.offer(rank, text),
+            Meaning::Environment(rank) => self.environment.offer(rank, text),
+            Meaning::Namespace(rank) => self.namespace.offer(rank, text),
             Meaning::Kind => self.kind = SpanKind::parse(text),
             Meaning::Peer(rank) => self.peer.offer(rank, text),
             Meaning::Address(rank) => self.address.offer(rank, text),
@@ -421,6 +439,16 @@ impl Attributes {
     /// The machine; empty where not given.
     pub fn host(&self) -> &str {
         &self.host.text
+    }
+
+    /// The environment of the deployment; empty where not given.
+    pub fn environment(&self) -> &str {
+        &self.environment.text
+    }
+
+    /// The namespace of the service; empty where not given.
+    pub fn namespace(&self) -> &str {
+        &self.namespace.text
     }
 
     /// The machine that it runs on, where that is recorded; empty otherwise.

@@ -338,11 +338,7 @@ impl<'a> Builder<'a> {
 
     /// Forgets the spans that are said to be gone, one after the other.
     pub(crate) fn leave_out(&mut self, gone: &[bool]) {
-        let mut left = gone.iter();
-        self.spans.spans.retain(|_| !left.next().copied().unwrap_or(false));
-        if let Some(kept) = &mut self.spans.kept {
-            kept.retain(gone);
-        }
+        self.spans.leave_out(gone);
     }
 
     /// The input ends in the middle: forgets spans of which it does not say any more who recorded them.
@@ -456,6 +452,8 @@ fn recorder(attributes: &Attributes, names: &mut Names) -> Recorder {
         instance: names.intern(attributes.instance()),
         host: names.intern(attributes.host()),
         machine: names.intern(attributes.machine()),
+        environment: names.intern(attributes.environment()),
+        namespace: names.intern(attributes.namespace()),
         cores: attributes.placement.cores(),
     }
 }

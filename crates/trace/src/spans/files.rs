@@ -15,6 +15,7 @@ use rustc_hash::FxHashSet;
 use crate::spans::assemble::name_services;
 use crate::spans::builder::Builder;
 use crate::spans::clocks::Clocks;
+use crate::spans::deployments::Deployments;
 use crate::spans::formats::{Piece, SpanFormat};
 use crate::spans::grouping::Groups;
 use crate::spans::model::Spans;
@@ -46,6 +47,7 @@ struct Gathered<'t> {
     by_trace: bool,
     /// Whether it takes none any more.
     stopped: Arc<AtomicBool>,
+    deployments: Deployments,
     groups: Groups,
     clocks: Clocks,
     /// Of the file that is being read.
@@ -62,6 +64,7 @@ impl Gathered<'_> {
         if self.failure.is_some() {
             return;
         }
+        self.deployments.select(&mut spans, names);
         if let Some(take) = self.take.as_mut().filter(|_| !self.by_trace) {
             if !self.stopped.load(Relaxed) && take(names, &spans).is_break() {
                 self.stopped.store(true, Relaxed);
@@ -75,6 +78,7 @@ impl Gathered<'_> {
                 self.order.add(span.start);
             }
             name_services(names, &mut spans, &mut self.about_services);
+            self.deployments.count(&spans.spans);
         }
         self.failure = self.store.append(spans).err();
     }
@@ -89,6 +93,7 @@ impl<'t> SpanFiles<'t> {
             take: None,
             by_trace: false,
             stopped: Arc::default(),
+            deployments: Deployments::new(&options.deployment),
             groups: Groups::new(&options.grouping),
             clocks: Clocks::default(),
             order: Order::default(),
@@ -166,11 +171,12 @@ impl<'t> SpanFiles<'t> {
         read(&mut builder)?;
         let (count, is_truncated) = (builder.count(), builder.is_truncated);
         builder.outlet = None;
-        let (spans, report, foreign) = builder.finish_input();
+        let (spans, mut report, foreign) = builder.finish_input();
         if count == 0 {
             return Err(no_spans(file, format.title, foreign, &report));
         }
         self.gathered.add(spans, &mut names.names);
+        self.gathered.deployments.end_of(&file.into(), &mut report);
         if is_truncated && self.gathered.order.is_by_no_time() {
             self.gathered.truncated.insert(file.into());
         }
@@ -209,13 +215,14 @@ impl<'t> SpanFiles<'t> {
     /// # Errors
     /// When spans cannot be written to the folder where they are to go, or read from there.
     pub(crate) fn operations(self, names: &mut TraceNames, sink: &mut dyn Sink) -> Result<ReadReport, Diagnostics> {
-        let Gathered { store, groups, clocks, truncated, about_services, failure, .. } = self.gathered;
+        let Gathered { store, deployments, groups, clocks, truncated, about_services, failure, .. } = self.gathered;
         if let Some(error) = failure {
             return Err(cannot_spill(&error).into());
         }
         let mut report = ReadReport::default();
         if let Some(first) = store.files().first() {
             groups.report(first, &names.names, &mut report);
+            deployments.report(first, &names.names, &mut report);
         }
         let grains = clocks.grains(store.files());
         let truncated: Vec<bool> = store.files().iter().map(|file| truncated.contains(file)).collect();

@@ -25,6 +25,7 @@ mod builder;
 pub mod call_semantics;
 pub mod classify;
 mod clocks;
+mod deployments;
 mod dropped;
 mod files;
 pub(crate) mod formats;
@@ -64,6 +65,7 @@ use std::sync::Arc;
 use crate::format::Format;
 use crate::{ReadOptions, ReadReport, Sink, TraceNames, Wanted};
 use builder::Builder;
+pub use deployments::Deployment;
 use dyelog_diagnostic::Diagnostics;
 use dyelog_diagnostic::names::Names;
 pub use grouping::{Grouping, NamePattern};
@@ -143,6 +145,8 @@ pub struct SpanOptions {
     pub sampling: Option<f64>,
     /// How names of operations are grouped.
     pub grouping: Grouping,
+    /// Spans of which deployment are taken.
+    pub deployment: Deployment,
     /// How the columns of tables are read, where their names do not tell it.
     pub table: Option<Arc<TableMapping>>,
     /// Where spans go that are more than memory is to hold.
@@ -157,6 +161,7 @@ impl From<&ReadOptions> for SpanOptions {
             strict: options.strict,
             sampling: options.sampling,
             grouping: options.grouping.clone(),
+            deployment: options.deployment.clone(),
             table: options.table.clone(),
             spill: options.spill.clone(),
             threads: options.threads,
@@ -172,6 +177,7 @@ impl Default for SpanOptions {
             correct_skew: true,
             sampling: None,
             grouping: Grouping::default(),
+            deployment: Deployment::default(),
             table: None,
             spill: None,
             threads: 1,

@@ -66,6 +66,10 @@ pub struct Span {
     pub host: Name,
     /// The machine whose processors it had, where that is recorded.
     pub machine: Name,
+    /// The environment that its service was deployed to, where that is recorded. Only what takes spans as they are read looks at it.
+    pub environment: Name,
+    /// The namespace of its service, the same.
+    pub namespace: Name,
     /// How many cores its service may use there, in thousandths; 0 where not told.
     pub cores: u32,
     /// What it does: a method, an endpoint, a destination.
@@ -122,6 +126,8 @@ impl Default for Span {
             instance: Name::NONE,
             host: Name::NONE,
             machine: Name::NONE,
+            environment: Name::NONE,
+            namespace: Name::NONE,
             cores: 0,
             name: Name::NONE,
             route: Name::NONE,
@@ -184,6 +190,10 @@ pub struct Recorder {
     pub host: Name,
     /// The machine whose processors it has.
     pub machine: Name,
+    /// The environment that the service was deployed to.
+    pub environment: Name,
+    /// The namespace of the service.
+    pub namespace: Name,
     /// How many cores it may use, in thousandths; 0 where not told.
     pub cores: u32,
 }
@@ -192,6 +202,7 @@ impl Recorder {
     /// Says so of a span, whatever its service.
     pub fn place(self, span: &mut Span) {
         (span.instance, span.host, span.machine, span.cores) = (self.instance, self.host, self.machine, self.cores);
+        (span.environment, span.namespace) = (self.environment, self.namespace);
     }
 
     /// Says so of a span.
@@ -299,6 +310,8 @@ impl Spans {
                 &mut span.instance,
                 &mut span.host,
                 &mut span.machine,
+                &mut span.environment,
+                &mut span.namespace,
                 &mut span.name,
                 &mut span.route,
                 &mut span.peer,
@@ -309,6 +322,15 @@ impl Spans {
         }
         if let Some(kept) = &mut self.kept {
             kept.rename(numbers);
+        }
+    }
+
+    /// Forgets the spans that are said to be gone, one after the other.
+    pub(super) fn leave_out(&mut self, gone: &[bool]) {
+        let mut left = gone.iter();
+        self.spans.retain(|_| !left.next().copied().unwrap_or(false));
+        if let Some(kept) = &mut self.kept {
+            kept.retain(gone);
         }
     }
 

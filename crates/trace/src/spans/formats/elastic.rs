@@ -58,8 +58,8 @@ const MOST_CALLS: i64 = 10_000;
 /// What the records mean.
 #[derive(Default)]
 struct Elastic {
-    /// Service, instance and machine of the metadata that came last.
-    around: [Name; 3],
+    /// Service, instance, machine and environment of the metadata that came last.
+    around: [Name; 4],
 }
 
 impl Records for Elastic {
@@ -211,7 +211,7 @@ impl Elastic {
         span.name = builder.names.intern(&told.name);
         let around = own.around(builder).into_iter().zip(self.around);
         let around: Vec<Name> = around.map(|(own, around)| if own.is_some() { own } else { around }).collect();
-        (span.service, span.instance, span.host) = (around[0], around[1], around[2]);
+        (span.service, span.instance, span.host, span.environment) = (around[0], around[1], around[2], around[3]);
         span.first_link = builder.spans.links.len() as u32;
         if let Some(transaction) = &told.within {
             let transaction = builder.spans.span_id(transaction);
@@ -376,8 +376,8 @@ impl<'a> Fields<'a> {
         self.get(path).and_then(Value::as_array).map_or(&[], Vec::as_slice)
     }
 
-    /// Service, instance and machine.
-    fn around(self, builder: &mut Builder<'_>) -> [Name; 3] {
+    /// Service, instance, machine and environment.
+    fn around(self, builder: &mut Builder<'_>) -> [Name; 4] {
         let service = self.first(&["service.name", "context.service.name"]);
         let instance = self.first(&[
             "service.node.configured_name",
@@ -396,6 +396,7 @@ impl<'a> Fields<'a> {
             "host.hostname",
             "host.name",
         ]);
-        [service, instance, host].map(|text| builder.names.intern(&text))
+        let environment = self.first(&["service.environment"]);
+        [service, instance, host, environment].map(|text| builder.names.intern(&text))
     }
 }

@@ -273,7 +273,8 @@ pub(super) fn decoded(bytes: &[u8], names: &mut Names) -> Option<Spans> {
         let file = u32::try_from(bytes.unsigned()?).ok().filter(|file| (*file as usize) < files)?;
         let [service, instance, host, machine] = [name(bytes)?, name(bytes)?, name(bytes)?, name(bytes)?];
         let cores = u32::try_from(bytes.unsigned()?).ok()?;
-        Some((file, Recorder { service, instance, host, machine, cores }))
+        let (environment, namespace) = (Name::NONE, Name::NONE);
+        Some((file, Recorder { service, instance, host, machine, environment, namespace, cores }))
     })?;
     let does = bytes.list(|bytes| {
         let [name, route, peer] = [name(bytes)?, name(bytes)?, name(bytes)?];
@@ -372,7 +373,9 @@ mod tests {
             }
             let service = names.intern(if has(10) { "shop" } else { "cart" });
             let host = names.intern(if has(11) { "h" } else { "" });
-            Recorder { service, instance: host, host, machine: host, cores: u32::from(has(12)) }.sign(&mut span);
+            let (environment, namespace) = (Name::NONE, Name::NONE);
+            let cores = u32::from(has(12));
+            Recorder { service, instance: host, host, machine: host, environment, namespace, cores }.sign(&mut span);
             all.spans.push(span);
         }
         std::sync::Arc::make_mut(&mut all.odd_spans).insert(SpanId(3), "three".into());

@@ -174,6 +174,7 @@ impl Datadog {
         for (meaning, key) in [
             (Meaning::Instance(3), "runtime-id"),
             (Meaning::Host(4), "_dd.hostname"),
+            (Meaning::Environment(3), "env"),
             (Meaning::Address(23), "out.host"),
         ] {
             tell(builder, meaning, &meta(key));
