@@ -322,15 +322,8 @@ fn hold_while_on_the_way(sub: &mut SubModel, callers: &[EntryIndex], entries: &[
     for (entry, (calls, network)) in ways {
         let each = Seconds(network / i128::from(calls.max(1)));
         let entry = sub.entry_mut(entry);
-        let of_all = |count: u64| Seconds(each.0 * i128::from(count));
-        let square = |count: u64| Moments::of(each).squares.saturating_mul(i128::from(count));
-        let response = &mut entry.response;
-        // Each response is longer by that.
-        let twice = 2.0 * each.as_f64() * response.sum.as_f64() * 1e18;
-        response.squares = response.squares.saturating_add(twice as i128).saturating_add(square(response.count));
-        response.sum = response.sum.plus(of_all(response.count));
-        let pauses =
-            Moments { count: entry.invocations, sum: of_all(entry.invocations), squares: square(entry.invocations) };
+        entry.response = entry.response.lengthened(each);
+        let pauses = Moments::of(each).extended(entry.invocations);
         if let Some(work) = entry.work.values_mut().next() {
             work.pauses.merge(&pauses);
         }

@@ -93,7 +93,8 @@ pub fn placed(sub: &SubModel, configuration: &Configuration) -> Placed {
         on.entry(own.machines.clone()).or_default().push(task);
     }
     let has_own = |task: &str| settings(task).is_some_and(|own| own.replicas.is_some() || own.threads.is_some());
-    let joined = join_even(&mut on, sub, &tasks, has_own);
+    let crowds = Crowds::of(sub, &tasks, is_free);
+    let joined = join_even(&mut on, &crowds, &tasks, has_own);
     for (machines, alone) in on.iter().filter(|(_, tasks)| tasks.len() == 1) {
         if machines.iter().any(|machine| tenants[machine] > 1) {
             placing.partly.push(format!("{} on {}", listed(alone.iter().copied()), listed(machines.iter().copied())));
@@ -145,7 +146,6 @@ pub fn placed(sub: &SubModel, configuration: &Configuration) -> Placed {
     let hosts = of_their_own.map(|task| ((*task).to_owned(), vec![*task]));
     let shared_hosts = on.iter().filter(|(_, tasks)| shared.contains(tasks[0]));
     let shared_hosts = shared_hosts.map(|(machines, tasks)| (processor_of(machines), tasks.clone()));
-    let crowds = Crowds::of(sub, &tasks, is_free);
     for (processor, tenants) in hosts.chain(shared_hosts) {
         if let Some((line, factor)) = crowds.beside(&processor, &tenants) {
             placing.crowded.push(line);
@@ -357,7 +357,7 @@ type OnMachines<'s> = BTreeMap<BTreeSet<&'s str>, Vec<&'s str>>;
 /// A task of which the configuration tells copies or threads keeps them.
 fn join_even<'s>(
     on: &mut OnMachines<'s>,
-    sub: &SubModel,
+    crowds: &Crowds<'s>,
     tasks: &BTreeMap<&'s str, Instances<'s>>,
     has_own: impl Fn(&str) -> bool,
 ) -> BTreeSet<BTreeSet<&'s str>> {
@@ -373,20 +373,15 @@ fn join_even<'s>(
         groups.push((all, parts));
     }
     let are_even = |all: &BTreeSet<&str>, parts: &[&BTreeSet<&str>]| {
-        let mut loads: BTreeMap<&str, f64> = all.iter().map(|machine| (*machine, 0.0)).collect();
-        for task in parts.iter().flat_map(|machines| &on[*machines]) {
+        let together: BTreeSet<&str> = parts.iter().flat_map(|machines| &on[*machines]).copied().collect();
+        // One that is on few of them keeps these busy alone, whatever all others do.
+        let is_spread = |task: &&str| {
             let own = &tasks[task];
-            let each = own.own_time_each(sub, task);
-            for (machine, invocations) in &own.spread {
-                *loads.entry(machine).or_default() += *invocations as f64 * each;
-            }
-            // One that is on few of them keeps these busy alone, whatever all others do.
-            if own.spread.is_empty() || 2 * own.machines.len() < all.len() || has_own(task) {
-                return false;
-            }
-        }
-        let mean = loads.values().sum::<f64>() / loads.len() as f64;
-        loads.values().all(|load| *load <= UNEVEN * mean)
+            !own.spread.is_empty() && 2 * own.machines.len() >= all.len() && !has_own(task)
+        };
+        let loads: Vec<f64> = all.iter().map(|machine| crowds.work_of(machine, &together)).collect();
+        let mean = loads.iter().sum::<f64>() / loads.len() as f64;
+        together.iter().all(is_spread) && loads.iter().all(|load| *load <= UNEVEN * mean)
     };
     groups.retain(|(all, parts)| parts.len() > 1 && are_even(all, parts));
     let joined: OnMachines<'s> = groups
@@ -442,6 +437,12 @@ impl<'s> Crowds<'s> {
             }
         }
         Self(machines)
+    }
+
+    /// The work of some tasks on a machine, seconds.
+    fn work_of(&self, machine: &str, tasks: &BTreeSet<&str>) -> f64 {
+        let work = self.0.get(machine).into_iter().flatten();
+        work.filter(|(task, _)| tasks.contains(*task)).map(|(_, work)| work).sum()
     }
 
     /// Says which machine of a processor has work of others, too, that the model leaves to processors of their own, where that is much, and how many times as busy as the mean copy it is.

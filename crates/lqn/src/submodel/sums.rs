@@ -94,6 +94,15 @@ impl Moments {
         Self { count, sum: Seconds(scale(self.sum.0)), squares: scale(self.squares) }
     }
 
+    /// The same values, each longer by that.
+    #[must_use]
+    pub fn lengthened(&self, by: Seconds) -> Self {
+        let mixed = whole(2.0 * by.as_f64() * self.sum.as_f64() * NANO_SQUARED);
+        let own = Self::of(by).extended(self.count);
+        let squares = self.squares.saturating_add(mixed).saturating_add(own.squares);
+        Self { count: self.count, sum: self.sum.plus(own.sum), squares }
+    }
+
     /// The mean, where there is any value.
     pub fn mean(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum.as_f64() / self.count as f64)
@@ -140,7 +149,7 @@ impl Share {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{Share, whole};
+    use super::{Moments, Seconds, Share, whole};
 
     proptest! {
         #[test]
@@ -154,6 +163,18 @@ mod tests {
             let all: u64 = counts.iter().sum();
             prop_assert_eq!(shares.iter().sum::<u64>(), (all * part + whole / 2) / whole);
         }
+    }
+
+    #[test]
+    fn each_value_is_longer_by_as_much() {
+        let (mut before, mut after) = (Moments::default(), Moments::default());
+        for value in [0.001, 0.5, 3.0] {
+            before.add(value);
+            after.add(value + 0.25);
+        }
+        let found = before.lengthened(Seconds::from_f64(0.25));
+        assert_eq!((found.count, found.sum), (after.count, after.sum));
+        assert!((found.squares - after.squares).abs() < 1_000_000, "{found:?}, not {after:?}");
     }
 
     #[test]

@@ -342,7 +342,7 @@ mod tests {
     use crate::recorded::SpanKind;
     use crate::spans::ids::{SpanId, TraceId};
     use crate::spans::model::{Link, Messaging, Recorder, Span, Spans};
-    use dyelog_diagnostic::names::Names;
+    use dyelog_diagnostic::names::{Name, Names};
 
     /// Spans of few identifiers and names, so that they meet.
     fn spans(rows: &[(u8, u8, u8, i64, u32, u16)], names: &mut Names) -> Spans {
