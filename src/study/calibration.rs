@@ -158,7 +158,9 @@ pub fn calibrate(
         }
         findings.push(contradiction(loads, &targets, best.error));
     }
-    let spread: Vec<Model> = others.clone();
+    let mut spread: Vec<Model> = others.clone();
+    // Under an order of service for which models have no word, responses do not tell how long short work is. Single operations do.
+    spread.extend(shaped.iter().find(|own| own.is_best()).map(Shaped::as_traced));
     others.extend(resampled);
     let mut model = model;
     let entries = entries(&model, &spread, &shaped[best_form].origins, &all, &targets);

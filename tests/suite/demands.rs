@@ -103,8 +103,8 @@ fn demands_of_a_measured_server_are_found_again() {
     }
 }
 
-/// Each two loads of a server, together: 95 % intervals hold 36 of the 39 demands. Those that are missed are all of requests of 25 ms beside two
-/// classes of 125 ms: the system serves short requests sooner than any order of service that is tried does.
+/// Each two loads of a server, together: 95 % intervals hold the known demands. Short requests beside long ones need what traces of single operations tell: the server
+/// serves them sooner than a model can say.
 #[test]
 #[ignore = "needs the reference data, ../shared"]
 fn intervals_of_calibrated_demands_hold_the_known_ones() {

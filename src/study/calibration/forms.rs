@@ -86,6 +86,16 @@ impl Shaped {
         count(&self.model) == count(&other.model)
     }
 
+    /// Whether it has what traces of single operations tell.
+    pub fn is_best(&self) -> bool {
+        self.form == Form::Best
+    }
+
+    /// The model with its own times as traces of single operations tell them.
+    pub fn as_traced(&self) -> Model {
+        self.model.clone()
+    }
+
     /// Whether it only widens intervals: traces of single operations speak against it.
     pub fn is_doubtful(&self) -> bool {
         matches!(self.form, Form::Alone(_) | Form::Fewer(_))
