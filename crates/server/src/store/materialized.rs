@@ -38,7 +38,7 @@ pub struct Made {
 
 /// The sums of stretches that lie in a period, by the begin and the length of the stretch.
 pub fn list(database: &dyn Database, from: u64, to: u64) -> Result<HashMap<(u64, u64), Made>, StoreError> {
-    let sql = "SELECT start, length, id, LENGTH(content) AS bytes FROM sums WHERE start >= ?1 AND start < ?2 AND start + length <= ?2";
+    let sql = "SELECT start, length, id, LENGTH(content) AS bytes FROM sums WHERE start >= ?1 AND start < ?2 AND start + length <= ?2 AND LENGTH(content) > 0";
     let (from, to) = bounds(from, to);
     let found = database.all(sql, &[from.into(), to.into()], |row| {
         let made = Made { id: row.number(2)?, bytes: row.unsigned(3)? };
@@ -86,18 +86,23 @@ fn missing(database: &dyn Database, level: Level, ended: u64, now: u64) -> Resul
     Ok(found)
 }
 
+/// Makes the sum of a stretch. Where its intervals have none, an empty one stands in its place, so that it is not tried again.
 fn make(database: &dyn Database, level: Level, begin: u64) -> Result<(), StoreError> {
     let length = level.length.saturating_mul(DOZEN);
     let (first, end) = bounds(begin, begin.saturating_add(length));
     let meant: [Value<'_>; 4] = [first.into(), end.into(), rows::longer_than(level).into(), level.length.into()];
     let mut sum = None;
-    database.each(
+    let added = database.each(
         "SELECT content FROM intervals WHERE start >= ?1 AND start < ?2 AND length > ?3 AND length <= ?4 ORDER BY start, id",
         &meant,
         &mut |row| rows::add(&mut sum, unpacked(row.bytes(0)?)?),
-    )?;
-    let Some((submodel, merge)) = sum.map(thinned) else { return Ok(()) };
-    let content = thin::packed(&submodel, &merge);
+    );
+    let content = match added {
+        Ok(()) => sum.map(thinned).map(|(submodel, merge)| thin::packed(&submodel, &merge)).unwrap_or_default(),
+        // Who asks about such a time is told.
+        Err(StoreError::Damaged(_)) => Vec::new(),
+        Err(other) => return Err(other),
+    };
     database.run(
         "INSERT INTO sums (start, length, content) VALUES (?1, ?2, ?3)",
         &[begin.into(), length.into(), content.as_slice().into()],

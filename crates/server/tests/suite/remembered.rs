@@ -133,3 +133,23 @@ pub fn sums_in_the_database_change_no_answer_in(
     while store.roll_up(now + 2 * MINUTE, u64::MAX).unwrap() {}
     same(&store, "deleted, and summed");
 }
+
+#[test]
+fn intervals_without_a_sum_do_not_hold_up_others() {
+    let home = Home::file();
+    let mut store = home.open();
+    let begin = BEGIN / LEVELS[4].length * LEVELS[4].length;
+    for number in 0..36 {
+        add_minute(&mut store, begin + number * MINUTE, number, begin);
+    }
+    let (sub, _) = store.period(begin, begin + MINUTE).unwrap().unwrap();
+    store.add_whole((begin + MINUTE, MINUTE), begin, &sub, "structure").unwrap();
+    while store.roll_up(begin + 3 * LEVELS[0].stays, u64::MAX).unwrap() {}
+    let Location::File(path) = &home.location else { unreachable!("it is a file") };
+    let sizes = "SELECT SUM(LENGTH(content) > 0), COUNT(*) FROM sums";
+    let found = rusqlite::Connection::open(path).unwrap();
+    let found = found.query_row(sizes, [], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?))).unwrap();
+    assert_eq!(found, (2, 3));
+    assert!(store.period(begin, begin + 36 * MINUTE).is_err());
+    assert!(store.period(begin + 12 * MINUTE, begin + 36 * MINUTE).unwrap().is_some());
+}
