@@ -86,7 +86,7 @@ fn missing(database: &dyn Database, level: Level, ended: u64, now: u64) -> Resul
     Ok(found)
 }
 
-/// Makes the sum of a stretch. Where its intervals have none, an empty one stands in its place, so that it is not tried again.
+/// Makes the sum of a stretch. An empty one stands for intervals that cannot be merged: it is not tried again.
 fn make(database: &dyn Database, level: Level, begin: u64) -> Result<(), StoreError> {
     let length = level.length.saturating_mul(DOZEN);
     let (first, end) = bounds(begin, begin.saturating_add(length));
@@ -99,7 +99,7 @@ fn make(database: &dyn Database, level: Level, begin: u64) -> Result<(), StoreEr
     );
     let content = match added {
         Ok(()) => sum.map(thinned).map(|(submodel, merge)| thin::packed(&submodel, &merge)).unwrap_or_default(),
-        // Who asks about such a time is told.
+        // A question about that time gets the error.
         Err(StoreError::Damaged(_)) => Vec::new(),
         Err(other) => return Err(other),
     };

@@ -21,7 +21,7 @@ use dyelog_diagnostic::{Diagnostic, Place, Severity};
 
 /// How many services, or deployments, a finding names.
 const SHOWN: usize = 4;
-/// Of how many services and deployments spans are counted.
+/// The most pairs of a service and a deployment whose spans are counted.
 const MOST: usize = 1 << 14;
 
 /// Spans of which deployment are taken: of any, where nothing is said.
@@ -81,7 +81,7 @@ struct Here {
     taken: u64,
     /// Of these, those that name no deployment.
     unnamed: u64,
-    /// By what is told apart, and the name of it.
+    /// Spans by attribute (`environment` or `namespace`) and its value.
     left_out: BTreeMap<(&'static str, String), u64>,
 }
 
