@@ -50,6 +50,11 @@ impl Row {
     fn stretch(&self) -> (u64, u64) {
         stretch_of(self.start, self.length)
     }
+
+    /// Whether it is a part of the same interval as the other.
+    fn is_of_interval(&self, other: &Self) -> bool {
+        (self.start, self.length) == (other.start, other.length)
+    }
 }
 
 /// The sum of a stretch.
@@ -164,7 +169,7 @@ pub fn sum_up(
 ) -> Result<Option<Unpacked>, StoreError> {
     let mut rows = rows(database, from, to)?;
     let digest = digest_of(answers);
-    let intervals = rows.chunk_by(|left, right| (left.start, left.length) == (right.start, right.length)).count();
+    let intervals = rows.chunk_by(Row::is_of_interval).count();
     let parts = if intervals > LONG {
         // What came late stands between the intervals of another length.
         rows.sort_by_key(|row| (row.stretch(), row.start, row.id));
@@ -233,7 +238,7 @@ fn long<'r>(rows: &'r [Row], period: (u64, u64), made: &HashMap<(u64, u64), Made
 
 /// A part for each interval.
 fn by_interval(rows: &[Row]) -> impl Iterator<Item = Part<'_>> {
-    let intervals = rows.chunk_by(|left, right| (left.start, left.length) == (right.start, right.length));
+    let intervals = rows.chunk_by(Row::is_of_interval);
     intervals.map(|rows| Part { rows, sum: Source::Intervals })
 }
 
@@ -376,7 +381,7 @@ fn intervals(
     sum: &mut Option<Unpacked>,
 ) -> Result<Arc<[Glance]>, StoreError> {
     let mut glances = Vec::with_capacity(rows.len());
-    for rows in rows.chunk_by(|left, right| (left.start, left.length) == (right.start, right.length)) {
+    for rows in rows.chunk_by(Row::is_of_interval) {
         if let Some(own) = merged(rows, contents)? {
             glances.push(added(rows, own, answers, sum)?);
         }
