@@ -124,9 +124,9 @@ impl Bodies<'_, '_> {
                 }
             }
         }
-        // What else delays is taken as exponential.
+        // What else delays is taken as exponential, and pauses beside it that are hardly any of it.
         let spread = |paused: f64| (paused + others * others) / (work.think_time * work.think_time);
-        work.think_cv2 = paused.filter(|_| work.think_time > 0.0).map(spread);
+        work.think_cv2 = paused.filter(|_| work.think_time - others > HARDLY * others).map(spread);
         let per = times.max(1) as f64;
         calls.sort_unstable_by_key(|(call, _)| *call);
         let call = |same: &[((EntryId, CallKind), RequestTotal)]| {
@@ -139,6 +139,9 @@ impl Bodies<'_, '_> {
         (work, source)
     }
 }
+
+/// Pauses count where they are more than this part of what else delays (ours): how they vary shows in nothing else.
+const HARDLY: f64 = 0.05;
 
 /// How long one of so many invocations pauses here, seconds.
 pub fn pause(work: &WorkTotal, times: u64) -> f64 {

@@ -22,7 +22,7 @@ fn report(text: &str) -> ReadReport {
 }
 
 /// Busy servers of a processor.
-fn busy(model: &Model, name: &str) -> f64 {
+pub fn busy(model: &Model, name: &str) -> f64 {
     let results = layered(model, &LayeredOptions::default()).expect("it can be solved");
     results.processors[model.processor_named(name).expect("it is there").index()].utilization
 }

@@ -65,6 +65,7 @@ mod same_lqsim;
 mod sampling;
 mod scopes;
 mod search;
+mod sends;
 mod server_cli;
 mod servers;
 mod significance;

@@ -104,6 +104,8 @@ pub const MIXED: Code = Code("T139");
 pub const TWICE: Code = Code("T140");
 /// A message answers another, whose sender waits for it.
 pub const ANSWER: Code = Code("T141");
+/// The time in spans that send messages counts as waiting.
+pub const SENDING: Code = Code("T143");
 /// Spans are of several deployments.
 pub const DEPLOYMENTS: Code = Code("T142");
 /// A document, or a line of it, is not JSON.

@@ -25,6 +25,10 @@ const BATCH: usize = 32;
 /// Stays that are shorter on average than so many steps of the clock tell nothing of those that met them: their lengths are of the clock.
 const STEPS: f64 = 3.0;
 
+/// Stays that take less time all together than this part of those of another kind tell nothing either (ours). They are many, and short: they end before a scheduler has made them
+/// wait, or wait for something else than a processor.
+const LITTLE: f64 = 0.05;
+
 /// Clocks whose step is more than this part of stays blur who met whom.
 const COARSE: f64 = 0.1;
 
@@ -199,7 +203,10 @@ impl Occupancy {
         }
         let dated = seen.iter().filter(|stay| stay.dated).count();
         let steps = steps(&seen, kinds);
-        let telling = steps.iter().map(|(_, step)| *step * STEPS <= 1.0).collect();
+        let times = times(&seen, kinds);
+        let most_time = times.iter().copied().fold(0.0, f64::max);
+        let tells = |(&(_, step), &time): (&(usize, f64), &f64)| step * STEPS <= 1.0 && time >= LITTLE * most_time;
+        let telling = steps.iter().zip(&times).map(tells).collect();
         let blurred: usize = steps.iter().filter(|(_, step)| *step > COARSE).map(|(count, _)| count).sum();
         Self { seen, edges, telling, coarse: 2 * blurred > dated, whole, stations, most, dated }
     }
@@ -488,6 +495,15 @@ fn edges(seen: &[Seen]) -> Vec<(i64, bool, usize)> {
     }
     edges.extend(ends.map(|(end, number)| (end, false, number)));
     edges
+}
+
+/// By kind, the time of all stays together, nanoseconds.
+fn times(seen: &[Seen], kinds: usize) -> Vec<f64> {
+    let mut all = vec![0.0; kinds];
+    for stay in seen.iter().filter(|stay| stay.dated) {
+        all[stay.kind] += stay.start.abs_diff(stay.end) as f64;
+    }
+    all
 }
 
 /// By kind, how many stays there are, and the step of their clock relative to their mean length.

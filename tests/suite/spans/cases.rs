@@ -114,6 +114,20 @@ operation "web GET" run=0000000000000001
 1,5,Ed | web,5
 "#;
 
+/// The sender waits until its message is taken.
+const WAITED_FOR: &str = r#"
+operation "web GET" run=0000000000000001
+1,1,Be | web,1 op="GET"
+1,2,Ac | web,2
+1,3,Fk(2) | web,3
+1,4,Ac | web,4
+2,1,Be | mail,1 op="on order"
+2,2,Ac | mail,2
+2,3,Ed | mail,3
+1,5,Ac | web,5
+1,6,Ed | web,6
+"#;
+
 #[test]
 fn message_by_kind() {
     let got = events(
@@ -123,7 +137,43 @@ fn message_by_kind() {
         c b mail consumer on_order 150 190
     ",
     );
-    assert_eq!(got.trim(), ASYNCHRONOUS.trim());
+    assert_eq!(got.trim(), WAITED_FOR.trim());
+}
+
+/// What begins during the span of a message, or an end after that of what sends it, shows that the sender goes on: it pauses nowhere, and answers when it did.
+#[test]
+fn a_sender_that_is_seen_to_go_on_does_not_wait() {
+    let begins_another = timed(
+        "
+        a - web server   GET    0 100
+        b a web producer order 10  60
+        c a web internal price 20  90
+    ",
+    );
+    let outlasts = timed(
+        "
+        a - web server   GET    0 100
+        b a web producer order 10 160
+    ",
+    );
+    for told in [begins_another, outlasts] {
+        assert!(!told.contains("pause="), "{told}");
+        let last = told.lines().rfind(|line| line.trim_start().starts_with("1,")).expect("it has events");
+        assert!(last.contains("Ed") && last.ends_with("t=0.1"), "{told}");
+    }
+}
+
+/// Two messages side by side tell nothing of what their sender does: it waits for both.
+#[test]
+fn messages_side_by_side_are_waited_for() {
+    let told = timed(
+        "
+        a - web server   GET    0 100
+        b a web producer order 10  60
+        c a web producer mail  11  80
+    ",
+    );
+    assert!(told.contains("pause=0.05") && told.contains("pause=0.069"), "{told}");
 }
 
 #[test]
@@ -146,7 +196,7 @@ fn message_by_link_into_another_trace() {
         2/c - mail consumer on_order 150 190 link=1/b
     ",
     );
-    assert_eq!(got.trim(), ASYNCHRONOUS.trim());
+    assert_eq!(got.trim(), WAITED_FOR.trim());
 }
 
 #[test]
@@ -170,11 +220,12 @@ fn message_without_a_receiver() {
     1,1,Be | web,1 op="GET"
     1,2,Ac | web,2
     1,3,Fk(2) | web,3
+    1,4,Ac | web,4
     2,1,Be | orders,1 op="order"
     2,2,Ac | orders,2
     2,3,Ed | orders,3
-    1,4,Ac | web,4
-    1,5,Ed | web,5
+    1,5,Ac | web,5
+    1,6,Ed | web,6
     "#);
 }
 
@@ -226,20 +277,22 @@ fn batch_of_messages() {
     1,1,Be | web,1 op="GET"
     1,2,Ac | web,2
     1,3,Fk(2) | web,3
+    1,4,Ac | web,4
     2,1,Be | mail,1 op="work"
     2,2,Ac | mail,2
     2,3,Ed | mail,3
-    1,4,Ac | web,4
-    1,5,Ed | web,5
+    1,5,Ac | web,5
+    1,6,Ed | web,6
     operation "web GET" run=0000000000000002
     1,1,Be | web,1 op="GET"
     1,2,Ac | web,2
     1,3,Fk(2) | web,3
+    1,4,Ac | web,4
     2,1,Be | mail,1 op="work"
     2,2,Ac | mail,2
     2,3,Ed | mail,3
-    1,4,Ac | web,4
-    1,5,Ed | web,5
+    1,5,Ac | web,5
+    1,6,Ed | web,6
     "#);
     assert_snapshot!(counted(table), @r"
     link without a message: 1
@@ -347,13 +400,14 @@ fn a_reply_that_explains_the_waiting_is_no_forwarding() {
     1,3,Ac | web,3
     1,4,Ac | front,1 op="ask"
     1,5,Fk(2) | front,2
+    1,6,Ac | front,3
     2,1,Be | back,1 op="do"
     2,2,Ac | back,2
     2,3,Ed | back,3
-    1,6,Ac | front,3
     1,7,Ac | front,4
-    1,8,Ac | web,4
-    1,9,Ed | web,5
+    1,8,Ac | front,5
+    1,9,Ac | web,4
+    1,10,Ed | web,5
     "#);
 }
 

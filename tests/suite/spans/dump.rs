@@ -148,6 +148,9 @@ pub fn dump_operation(names: &TraceNames, operation: &Operation, show: Show) -> 
         }
         if show == Show::Times {
             write!(out, " t={}", event.time).expect("a string takes all");
+            if event.pause > 0.0 {
+                write!(out, " pause={}", event.pause).expect("a string takes all");
+            }
         }
         out.push('\n');
     }

@@ -53,6 +53,8 @@ pub(super) fn own_work(toeg: &Toeg, outcome: &Outcome, nodes: &[NodeId]) -> Vec<
             let later = outcome.flags[node as usize] & THEN_NEXT_PHASE != 0;
             let phase = if later { (phase + 1).min(3) } else { phase };
             let (start, end) = (toeg.event(node).time, toeg.event(toeg.next_in_thread(node)).time);
+            // It pauses first.
+            let start = (start + toeg.event(node).pause.max(0.0)).min(end);
             Some(Own { node, phase, start, end, seconds })
         })
         .collect();
@@ -299,7 +301,9 @@ impl Timing {
                 continue;
             }
             let (to, key) = whom(request.to);
-            let (start, end) = (toeg.event(request.at).time, toeg.event(next).time);
+            // A sender that waits until its message is taken pauses first.
+            let next = toeg.event(next);
+            let (start, end) = (toeg.event(request.at).time, next.time + next.pause.max(0.0));
             if start <= end {
                 let phase = request_phase(outcome, request);
                 let kind = RequestKind::Asynchronous;

@@ -209,6 +209,7 @@ impl Builder<'_> {
             callee: NONE,
             inner: NONE,
             client: true,
+            waits: false,
         })
     }
 

@@ -266,7 +266,18 @@ fn put(plan: &mut SpanPlan, visit: u32, usual: &Usual, (start, end): (i64, i64))
     });
     let name = usual.call.1;
     let what = What::Call(CallKind::Open);
-    let item =
-        plan.add_item(Item { scope, what, span, name, start, end, cpu: f64::NAN, callee, inner: NONE, client: true });
+    let item = plan.add_item(Item {
+        scope,
+        what,
+        span,
+        name,
+        start,
+        end,
+        cpu: f64::NAN,
+        callee,
+        inner: NONE,
+        client: true,
+        waits: false,
+    });
     plan.visits[callee as usize].caller = item;
 }

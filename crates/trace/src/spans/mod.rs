@@ -46,6 +46,7 @@ pub mod plan;
 pub mod recording;
 mod restore;
 mod sampling;
+mod sends;
 pub mod skew;
 mod store;
 pub mod time;

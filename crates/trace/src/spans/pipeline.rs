@@ -18,6 +18,7 @@ use crate::spans::ids::SpanId;
 use crate::spans::model::{Link, Span, Spans};
 use crate::spans::plan::{CallKind, NONE, SpanPlan, What};
 use crate::spans::restore::Torn;
+use crate::spans::sends::Sends;
 use crate::spans::skew::{Observation, Skew};
 use crate::spans::store::{Batches, Store, Trees};
 use crate::spans::toeg::Emitter;
@@ -75,13 +76,14 @@ pub(super) fn operations(
             mend(&mut names.names, &mut linked, &evidence, &mut findings);
         }
         let forest = plant(&mut names.names, linked, torn.lack_a_service(), &mut findings);
-        survey.add(&forest, options, &mut names.names);
+        survey.add(&forest, files.0, options, &mut names.names);
         trees.add(forest, spill)
     })?;
     findings.merge_into(report);
     let survey = survey.settle(&names.names);
     report_skew(&shared.files, &survey.skew, &names.names, report);
     report_unreceived(&survey.unanswered, &names.names, report);
+    survey.sends.report(&names.names, report);
     let mut giver = Giver::new(survey, files, options, sink.wanted());
     trees.give(shared, |forest, tree, kept| giver.give(forest, tree, kept, names, sink, report).is_continue())?;
     giver.missing.report(report);
@@ -141,6 +143,7 @@ impl<'o> Giver<'o> {
         missing.add(classify(tree, &known, plan));
         let named = survey.unanswered.name(plan, tree, &known);
         survey.ways.tell(plan);
+        survey.sends.tell(plan);
         for visit in &mut plan.visits {
             visit.clock = survey.skew.clock(visit.clock);
         }
@@ -441,15 +444,17 @@ struct Survey {
     ways: OnTheWay,
     /// The calls that visits make to services without spans, where spans were lost.
     dropped: Dropped,
+    /// Which senders of messages wait until these are taken.
+    sends: Sends,
     /// How the clocks differ.
     skew: Skew,
 }
 
 impl Survey {
     /// A first look at trees.
-    fn add(&mut self, forest: &Forest, options: &SpanOptions, names: &mut Names) {
+    fn add(&mut self, forest: &Forest, grains: &[Grain], options: &SpanOptions, names: &mut Names) {
         self.name_unknown_peers(forest, names);
-        let Self { seen, unknown, unanswered, skew, dropped, ways, lost, .. } = self;
+        let Self { seen, unknown, unanswered, skew, sends, dropped, ways, lost, .. } = self;
         let (mut tree, mut plan) = (TreeView::default(), SpanPlan::default());
         let nothing = Learned::default();
         for tree_range in &forest.trees {
@@ -462,6 +467,8 @@ impl Survey {
                 _ => {}
             }
             dropped.observe(&plan, &tree);
+            let Tolerance { resolution, grain, .. } = tolerance(&tree, grains);
+            sends.observe(&plan, &tree, grain.max(resolution));
             // Where no parent is missing, every service that calls others records spans.
             if *lost > 0.0 {
                 ways.observe(&plan, &tree);

@@ -121,6 +121,8 @@ pub struct Item {
     pub inner: u32,
     /// Whether the calling side recorded it; else its times are those of the visit.
     pub client: bool,
+    /// Of a message: whether its sender waits until it is taken.
+    pub waits: bool,
 }
 
 /// The visits and items of one operation.

@@ -375,6 +375,7 @@ impl Run<'_> {
             (item.start, item.end, item.span, item.name, item.callee, item.inner);
         // A call that only its server recorded has no CPU time of its own.
         let item_cpu = if item.client { item.cpu } else { f64::NAN };
+        let waits = item.waits;
         match item.what {
             What::Activity | What::Poll => {
                 let polls = item.what == What::Poll;
@@ -394,6 +395,10 @@ impl Run<'_> {
             }
             What::Call(call_kind) if call_kind.is_sent() || self.is_late(index) => {
                 let thread = self.fork_node(visit, start, span);
+                if call_kind.is_sent() && waits {
+                    self.node(Kind::Activity, visit, start, span);
+                    self.last().pause = end.saturating_sub(start) as f64 * 1e-9;
+                }
                 self.e.steps.push(VisitStep::Continue { item: index, thread: self.e.current });
                 self.e.steps.push(VisitStep::Leave { visit: callee });
                 self.e.steps.push(VisitStep::End { visit: callee });
