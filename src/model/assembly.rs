@@ -311,6 +311,9 @@ impl<'a> Assembly<'a> {
         if let (None, Multiplicity::Infinite, Some(least)) = (given, multiplicity, self.traced.delay_servers(name)) {
             self.origins.delays.insert(own_name.to_string(), least);
         }
+        if let Some(quantum) = self.traced.quantum(name) {
+            self.origins.quanta.insert(own_name.to_string(), quantum);
+        }
         self.model.processors.push(Processor {
             name: own_name,
             scheduling: if infinite { Scheduling::Delay } else { scheduling },

@@ -27,6 +27,8 @@ pub struct Origins {
     pub open_servers: BTreeMap<String, OpenServers>,
     /// Processors that were taken for delays, by name in the model: the fewest servers of a copy that fit as well.
     pub delays: BTreeMap<String, u32>,
+    /// Processors that serve an invocation before all others until it has had so many seconds, by name in the model. A model lets all have equal parts.
+    pub quanta: BTreeMap<String, f64>,
     /// Processors whose copies are not as busy as each other: how many times as busy as their mean the busiest one is.
     pub uneven: BTreeMap<String, f64>,
     /// Servers of a copy of a processor that were measured to be busy beyond what traced operations use.

@@ -174,7 +174,8 @@ impl Causes<'_> {
         let alone = self.alone(origin)?;
         let (own, traced) = ((gap.predicted - alone).max(0.0), (self.with_own_time(origin)? - alone).max(0.0));
         let most = self.busiest_of(origin).filter(|_| own > traced);
-        let most = most.map(|busy| format!(", most of all for {busy}")).unwrap_or_default();
+        let named = most.map(|(resource, part)| self.named(resource, part));
+        let most = named.map(|busy| format!(", most of all for {busy}")).unwrap_or_default();
         Some(format!(
             "its operations queue for {} in the model{most}, and for {} in the traces, as far as the servers that were found tell",
             time(own),
@@ -183,7 +184,7 @@ impl Causes<'_> {
     }
 
     /// The busiest of the elements that operations of the scenario wait for.
-    fn busiest_of(&self, origin: &ScenarioOrigin) -> Option<String> {
+    fn busiest_of(&self, origin: &ScenarioOrigin) -> Option<(Resource, f64)> {
         let mut most: Option<(Resource, f64)> = None;
         let waited_for = self.waited_for(origin);
         let task_of = |entry: &EntryId| self.model.entries[entry.index()].task;
@@ -197,7 +198,18 @@ impl Causes<'_> {
                 most = Some((resource, part));
             }
         }
-        most.map(|(resource, part)| self.named(resource, part))
+        most
+    }
+
+    /// That new work goes first where operations of the scenario queue most, and that the model lets all share.
+    fn new_goes_first(&self, origin: &ScenarioOrigin) -> Option<String> {
+        let (Resource::Processor(id), _) = self.busiest_of(origin)? else { return None };
+        let name = &self.model.processors[id.index()].name;
+        let quantum = self.origins.quanta.get(&**name)?;
+        Some(format!(
+            "`{name}` serves the first {} of each invocation before all others, and the model serves all equally: shorter work queues less than predicted, longer work more",
+            time(*quantum)
+        ))
     }
 
     /// The entries that operations of the scenario wait for.
@@ -275,9 +287,7 @@ impl Causes<'_> {
         match self.queueing(origin, gap) {
             Some(queueing) => finding
                 .with_note(queueing)
-                .with_note(
-                    "one of these may be why: arrivals that come in bursts, work that varies more than the model takes it to, or more arrivals than were counted",
-                )
+                .with_note(self.new_goes_first(origin).unwrap_or_else(|| BURSTS.to_owned()))
                 .with_hint(LOAD),
             None => finding,
         }
@@ -315,6 +325,9 @@ impl Causes<'_> {
         }
         if let Some(queueing) = self.queueing(origin, gap) {
             let finding = finding.with_note(queueing);
+            if let Some(why) = self.new_goes_first(origin) {
+                return finding.with_note(why).with_hint("utilisation and what saturates first do not depend on that order; read responses as changes from one prediction to another");
+            }
             let has_copies = self.model.processors.iter().any(|own| own.replicas > 1);
             let in_turn = if has_copies { "requests that copies get in turn and not by chance, " } else { "" };
             return finding
@@ -350,6 +363,9 @@ fn shared(origin: &ScenarioOrigin, gap: f64) -> Option<String> {
 
 /// Times between arrivals with a smaller squared coefficient of variation are regular: queues are about half as long as those of random arrivals then (Kingman 1961).
 const REGULAR: f64 = 0.3;
+
+/// Why operations may queue for longer than predicted.
+const BURSTS: &str = "one of these may be why: arrivals that come in bursts, work that varies more than the model takes it to, or more arrivals than were counted";
 
 /// What to do where the load is not that of the traces.
 const LOAD: &str = "set `rate`, or `population` and `think_time`, of the scenario";

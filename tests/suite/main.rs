@@ -35,6 +35,7 @@ mod intervals;
 mod join;
 mod join_files;
 mod law;
+mod levels;
 mod lints;
 mod lost;
 mod lost_services;

@@ -18,7 +18,7 @@ use crate::support::shared;
 pub const DEMAND: f64 = 0.01;
 
 /// The time that an exponential of that mean takes.
-fn exponential(random: &mut Random, mean: f64) -> f64 {
+pub fn exponential(random: &mut Random, mean: f64) -> f64 {
     -mean * ((random.below(1 << 30) + 1) as f64 / (1_u64 << 30) as f64).ln()
 }
 

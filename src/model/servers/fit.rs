@@ -63,6 +63,12 @@ const NEARLY: f64 = 1.0;
 /// What is so much likelier is clearly so, as the logarithm of a ratio (ours).
 const CLEARLY: f64 = 2.0;
 
+/// Work that goes first while it is new looks like no more than so many times as many servers (ours).
+const TIMES: u32 = 4;
+
+/// From so many stays it is told from that (ours): of fewer, one of several quanta fits by chance.
+const MANY_STAYS: usize = 1000;
+
 /// A number of servers, and what follows from it.
 pub(super) struct Fit {
     pub servers: u32,
@@ -305,8 +311,28 @@ fn fitted_where(occupancy: &Occupancy, probability: f64, seen: f64, known: Known
         candidates.push(Candidate { servers, evidence, prior, due });
     }
     let best = likeliest(asked, &mut candidates);
-    let score = candidates[best].score();
-    let Candidate { servers, evidence, .. } = candidates.swap_remove(best);
+    let mut chosen = candidates.swap_remove(best);
+    // What is new goes first at some hosts, and looks like more servers.
+    let is_fewer = |servers: u32| servers < chosen.servers && servers.saturating_mul(TIMES) >= chosen.servers;
+    let with_levels = |candidate: &Candidate| -> Candidate {
+        let Candidate { servers, prior, due, .. } = *candidate;
+        let orders = levels(occupancy, probability, known.discipline, servers);
+        let evidence = orders.into_iter().map(|order| Evidence::of(asked, servers, order)).collect();
+        Candidate { servers, evidence, prior, due }
+    };
+    let are_many = occupancy.stays() >= MANY_STAYS;
+    if are_many && known.kind != Kind::Limited && asked.waiting(chosen.servers).is_none() {
+        let fewer = candidates.iter().filter(|own| is_fewer(own.servers)).map(with_levels);
+        let mut fewer: Vec<Candidate> = fewer.filter(|own| own.score() + CLEARLY < chosen.score()).collect();
+        if !fewer.is_empty() {
+            let best = likeliest(asked, &mut fewer);
+            if fewer[best].score() + CLEARLY < chosen.score() {
+                chosen = fewer.swap_remove(best);
+            }
+        }
+    }
+    let score = chosen.score();
+    let Candidate { servers, evidence, .. } = chosen;
     let least = fit.first().map(|(servers, _)| *servers);
     // What was sampled shows too little of who was there together.
     if probability >= 1.0

@@ -341,6 +341,14 @@ impl Traced {
         host.range.map(|(least, _)| least)
     }
 
+    /// Until how many seconds of processor time an invocation goes before all others, at a processor that was found to serve so.
+    pub fn quantum(&self, processor: &str) -> Option<f64> {
+        match self.hosts.get(processor)?.discipline {
+            Discipline::Multilevel(quantum) => Some(quantum as f64 * 1e-9),
+            _ => None,
+        }
+    }
+
     /// Whether a processor was found to use fewer servers than it has cores.
     pub fn uses_fewer(&self, processor: &str) -> bool {
         self.hosts.get(processor).is_some_and(|host| host.bound.is_some())
