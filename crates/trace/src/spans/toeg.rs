@@ -371,11 +371,10 @@ impl Run<'_> {
     fn item(&mut self, index: u32) {
         let visit = self.caller(index);
         let item = self.item_at(index);
-        let (start, end, span, name, callee, inner) =
-            (item.start, item.end, item.span, item.name, item.callee, item.inner);
+        let (start, end, span, name, callee, inner, waits) =
+            (item.start, item.end, item.span, item.name, item.callee, item.inner, item.waits);
         // A call that only its server recorded has no CPU time of its own.
         let item_cpu = if item.client { item.cpu } else { f64::NAN };
-        let waits = item.waits;
         match item.what {
             What::Activity | What::Poll => {
                 let polls = item.what == What::Poll;
