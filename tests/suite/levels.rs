@@ -78,7 +78,7 @@ fn new_work_that_goes_first_is_not_taken_for_more_servers() {
     }
 }
 
-/// The last part of each invocation is a wait of 50 µs, which is as long whoever is there.
+/// Each invocation ends with a wait of 50 µs. Its length does not depend on how many others are there.
 #[test]
 fn a_short_wait_behind_the_work_tells_nothing_of_servers() {
     for (seed, load) in [(1, 0.4), (2, 0.6)] {

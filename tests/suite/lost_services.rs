@@ -15,7 +15,7 @@ use crate::waits::{Span, operation, processor};
 const WAY: f64 = 1e-3;
 
 /// What the reader says.
-fn report(text: &str) -> ReadReport {
+pub fn report(text: &str) -> ReadReport {
     let ignore = |_: &TraceNames, _: Operation| std::ops::ControlFlow::Continue(());
     read("t.jsonl", text.as_bytes(), &ReadOptions::default(), &mut TraceNames::new(), &mut { ignore })
         .expect("it reads")

@@ -2,10 +2,9 @@
 
 use dyelog::lqn::Multiplicity;
 use dyelog::model::{Configuration, complete};
-use dyelog::trace::{Operation, ReadOptions, TraceNames, read};
 
 use crate::law::reduced;
-use crate::lost_services::busy;
+use crate::lost_services::{busy, report};
 use crate::servers::{miss, station};
 use crate::waits::{Span, operation, processor};
 
@@ -41,10 +40,7 @@ fn a_sender_works_when_it_does_not_wait_for_the_broker() {
             let found = busy(&model, "api");
             assert!((found / load - 1.0).abs() < 0.05, "{waits}: busy {found} for {load}");
             assert!(miss(&model, &origins) < 0.05, "{load} {waits}: {}", miss(&model, &origins));
-            let ignore = |_: &TraceNames, _: Operation| std::ops::ControlFlow::Continue(());
-            let told =
-                read("t.jsonl", text.as_bytes(), &ReadOptions::default(), &mut TraceNames::new(), &mut { ignore })
-                    .expect("it reads");
+            let told = report(&text);
             assert_eq!(told.findings.iter().any(|own| own.code.0 == "T143"), waits, "{:?}", told.findings);
         }
     }

@@ -63,10 +63,10 @@ const NEARLY: f64 = 1.0;
 /// What is so much likelier is clearly so, as the logarithm of a ratio (ours).
 const CLEARLY: f64 = 2.0;
 
-/// Work that goes first while it is new looks like no more than so many times as many servers (ours).
+/// Two levels make servers look like so many times as many at most (ours).
 const TIMES: u32 = 4;
 
-/// From so many stays it is told from that (ours): of fewer, one of several quanta fits by chance.
+/// So many stays tell two levels from more servers (ours): to fewer, one of several quanta fits by chance.
 const MANY_STAYS: usize = 1000;
 
 /// A number of servers, and what follows from it.
@@ -278,14 +278,12 @@ fn fitted_where(occupancy: &Occupancy, probability: f64, seen: f64, known: Known
         };
         orders.into_iter().map(|order| Evidence::of(asked, servers, order)).collect()
     };
-    let best_of = |servers: u32, evidence: Vec<Evidence>| {
-        let levels = match asked.waiting(servers) {
-            // A pool lets calls come when others end, as no such order expects.
-            None if known.kind != Kind::Limited => levels(occupancy, probability, known.discipline, servers),
-            _ => Vec::new(),
-        };
-        best_order(asked, evidence, levels)
+    let levels_of = |servers: u32| match asked.waiting(servers) {
+        // A pool lets calls come when others end, as no such order expects.
+        None if known.kind != Kind::Limited => levels(occupancy, probability, known.discipline, servers),
+        _ => Vec::new(),
     };
+    let best_of = |servers: u32, evidence: Vec<Evidence>| best_order(asked, evidence, levels_of(servers));
     if let Some(Multiplicity::Finite(servers)) = known.servers {
         let servers = (servers / occupancy.stations as u32).max(1);
         let best = best_of(servers, telling(servers));
@@ -313,22 +311,20 @@ fn fitted_where(occupancy: &Occupancy, probability: f64, seen: f64, known: Known
     let best = likeliest(asked, &mut candidates);
     let mut chosen = candidates.swap_remove(best);
     // What is new goes first at some hosts, and looks like more servers.
-    let is_fewer = |servers: u32| servers < chosen.servers && servers.saturating_mul(TIMES) >= chosen.servers;
-    let with_levels = |candidate: &Candidate| -> Candidate {
-        let Candidate { servers, prior, due, .. } = *candidate;
-        let orders = levels(occupancy, probability, known.discipline, servers);
-        let evidence = orders.into_iter().map(|order| Evidence::of(asked, servers, order)).collect();
-        Candidate { servers, evidence, prior, due }
-    };
-    let are_many = occupancy.stays() >= MANY_STAYS;
-    if are_many && known.kind != Kind::Limited && asked.waiting(chosen.servers).is_none() {
+    if occupancy.stays() >= MANY_STAYS && asked.waiting(chosen.servers).is_none() {
+        let is_fewer = |servers: u32| servers < chosen.servers && servers.saturating_mul(TIMES) >= chosen.servers;
+        let with_levels = |own: &Candidate| {
+            let of = |order| Evidence::of(asked, own.servers, order);
+            let evidence = levels_of(own.servers).into_iter().map(of).collect();
+            Candidate { servers: own.servers, evidence, prior: own.prior, due: own.due }
+        };
+        let is_clearer = |own: &Candidate| own.score() + CLEARLY < chosen.score();
         let fewer = candidates.iter().filter(|own| is_fewer(own.servers)).map(with_levels);
-        let mut fewer: Vec<Candidate> = fewer.filter(|own| own.score() + CLEARLY < chosen.score()).collect();
+        let mut fewer: Vec<Candidate> = fewer.filter(is_clearer).collect();
         if !fewer.is_empty() {
             let best = likeliest(asked, &mut fewer);
-            if fewer[best].score() + CLEARLY < chosen.score() {
-                chosen = fewer.swap_remove(best);
-            }
+            let best = fewer.swap_remove(best);
+            chosen = if is_clearer(&best) { best } else { chosen };
         }
     }
     let score = chosen.score();

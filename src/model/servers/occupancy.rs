@@ -203,11 +203,9 @@ impl Occupancy {
         }
         let dated = seen.iter().filter(|stay| stay.dated).count();
         let steps = steps(&seen, kinds);
-        let times = times(&seen, kinds);
-        let most_time = times.iter().copied().fold(0.0, f64::max);
-        let tells = |(&(_, step), &time): (&(usize, f64), &f64)| step * STEPS <= 1.0 && time >= LITTLE * most_time;
-        let telling = steps.iter().zip(&times).map(tells).collect();
-        let blurred: usize = steps.iter().filter(|(_, step)| *step > COARSE).map(|(count, _)| count).sum();
+        let most_time = steps.iter().map(|own| own.time).fold(0.0, f64::max);
+        let telling = steps.iter().map(|own| own.step * STEPS <= 1.0 && own.time >= LITTLE * most_time).collect();
+        let blurred: usize = steps.iter().filter(|own| own.step > COARSE).map(|own| own.count).sum();
         Self { seen, edges, telling, coarse: 2 * blurred > dated, whole, stations, most, dated }
     }
 
@@ -497,17 +495,18 @@ fn edges(seen: &[Seen]) -> Vec<(i64, bool, usize)> {
     edges
 }
 
-/// By kind, the time of all stays together, nanoseconds.
-fn times(seen: &[Seen], kinds: usize) -> Vec<f64> {
-    let mut all = vec![0.0; kinds];
-    for stay in seen.iter().filter(|stay| stay.dated) {
-        all[stay.kind] += stay.start.abs_diff(stay.end) as f64;
-    }
-    all
+/// What stays of one kind come to.
+#[derive(Clone, Copy, Debug)]
+struct Steps {
+    count: usize,
+    /// The step of their clock relative to their mean length.
+    step: f64,
+    /// The time of all of them together, nanoseconds.
+    time: f64,
 }
 
-/// By kind, how many stays there are, and the step of their clock relative to their mean length.
-fn steps(seen: &[Seen], kinds: usize) -> Vec<(usize, f64)> {
+/// By kind, what its stays come to.
+fn steps(seen: &[Seen], kinds: usize) -> Vec<Steps> {
     #[derive(Clone, Copy, Default)]
     struct Kind {
         first: Option<i64>,
@@ -525,7 +524,11 @@ fn steps(seen: &[Seen], kinds: usize) -> Vec<(usize, f64)> {
     }
     let of = |kind: Kind| {
         let step = clocks::step_of(kind.grain).filter(|_| kind.count > 0);
-        (kind.count as usize, step.map_or(0.0, |step| step as f64 * kind.count as f64 / kind.length))
+        Steps {
+            count: kind.count as usize,
+            step: step.map_or(0.0, |step| step as f64 * kind.count as f64 / kind.length),
+            time: kind.length,
+        }
     };
     all.into_iter().map(of).collect()
 }
