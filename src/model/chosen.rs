@@ -3,6 +3,7 @@
 mod jump;
 mod least;
 mod limited;
+mod waited;
 
 use crate::diagnostic::quantity::time;
 use crate::diagnostic::{Diagnostic, Place};
@@ -49,6 +50,7 @@ pub fn findings(sub: &SubModel, customers: &[Customer]) -> Vec<Option<Diagnostic
         let total = &customer.scenario_total;
         jump::of(&total.responses)
             .filter(|at| is_fine(customer, *at) && !is_timeout(&total.responses, total.failures, *at))
+            .filter(|at| !waited::is_waited(sub, customer, *at))
     };
     let limit = limited::of(customers.iter().map(|own| &own.scenario_total));
     let jumps = jump::made_by_sampler(&customers.iter().map(of).collect::<Vec<_>>(), near_round);

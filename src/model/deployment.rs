@@ -14,6 +14,7 @@ use crate::lqn::{Dispatching, Multiplicity};
 use crate::model::config::{Configuration, ProcessorSettings, TaskSettings};
 use crate::model::demand::is_measured;
 use crate::model::pace::{self, Pace};
+use crate::model::servers::are_apart;
 use crate::model::{codes, dispatching};
 
 /// An identifier of which instances have fewer invocations each, on the mean, names something else: a request, a connection.
@@ -41,7 +42,9 @@ struct Instances<'s> {
     /// Whether identifiers are of something else.
     are_requests: bool,
     machines: BTreeSet<&'s str>,
-    /// Whether several of those that were there together were on one machine.
+    /// Whether several were on one machine, and each was seen to have a queue of its own.
+    are_apart: bool,
+    /// Whether several of those that were there together were on one machine, and share it.
     share_machines: bool,
     /// By machine, else by instance where none names one, how many invocations were there; nothing where some name none, or came and went.
     spread: BTreeMap<&'s str, u64>,
@@ -212,6 +215,8 @@ impl Placing {
         if own.together > 1 && given.is_none() {
             let times = if own.share_machines {
                 format!(" machines, of {} instances", own.seen)
+            } else if own.are_apart {
+                " instances, each with a queue of its own on its machine".to_owned()
             } else if own.seen > own.together as usize {
                 format!(" instances at a time, of {} that came and went", own.seen)
             } else {
@@ -519,14 +524,20 @@ fn instances(sub: &SubModel) -> BTreeMap<&str, Instances<'_>> {
         if are_requests || !are_alike || own.len() > together as usize {
             spread.clear();
         }
-        let share_machines = !spread.is_empty() && spread.len() < together as usize;
+        let on_fewer = !spread.is_empty() && spread.len() < together as usize;
+        let are_apart = on_fewer && are_apart(sub, task);
+        if are_apart {
+            spread = own.iter().map(|(replica, seen)| (sub.names.text(replica.instance), seen.invocations)).collect();
+        }
+        let share_machines = on_fewer && !are_apart;
         let instances = Instances {
             together: if share_machines { spread.len() as u32 } else { together },
             seen: own.len(),
             are_requests,
+            are_apart,
             share_machines,
             spread,
-            machines: if are_requests { BTreeSet::new() } else { machines },
+            machines: if are_requests || are_apart { BTreeSet::new() } else { machines },
             cores: told_alike(own.iter().map(|(_, seen)| seen.cores)).unwrap_or(0),
         };
         (task, instances)

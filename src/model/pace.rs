@@ -10,6 +10,7 @@ use crate::lqn::deployment::{Replica, site_of};
 use crate::lqn::stays::{Rank, Stay};
 use crate::lqn::submodel::{EntryTotal, SubModel};
 use crate::model::deployment::{entries_of, site};
+use crate::names::Name;
 
 /// Fewer stays on a machine tell nothing (ours).
 const ENOUGH: u64 = 50;
@@ -35,8 +36,9 @@ struct Level {
     ended: f64,
 }
 
+/// What was there with each number of stays at a time.
 #[derive(Clone, Debug)]
-struct Levels {
+pub(super) struct Levels {
     levels: [Level; MOST + 1],
     stays: u64,
 }
@@ -48,6 +50,14 @@ impl Default for Levels {
 }
 
 impl Levels {
+    /// Takes in all of the other.
+    pub fn merge(&mut self, other: &Self) {
+        for (own, other) in self.levels.iter_mut().zip(&other.levels) {
+            (own.time, own.ended) = (own.time + other.time, own.ended + other.ended);
+        }
+        self.stays += other.stays;
+    }
+
     /// Of an instance, of which each stay has that work.
     fn add(&mut self, stays: &[(Stay, f64)]) {
         let mut edges: Vec<(i64, bool, f64)> = Vec::with_capacity(2 * stays.len());
@@ -73,16 +83,21 @@ impl Levels {
 
 /// By machine of the instances of a task, else by instance; those with too few stays are left out.
 pub(super) fn of<'s>(sub: &'s SubModel, task: &str) -> BTreeMap<&'s str, Pace> {
+    compared(levels(sub, task, site))
+}
+
+/// What was there at each of the instances of a task, by a name of theirs.
+pub(super) fn levels<'s>(sub: &'s SubModel, task: &str, name: fn(&Replica) -> Name) -> BTreeMap<&'s str, Levels> {
     let replicas = sub.deployment.replicas().map(|(replica, _)| replica);
     let named = replicas.filter(|own| sub.names.text(own.task) == task);
-    let machine = |own: &Replica| {
+    let of = |own: &Replica| {
         let (instance, machine) = (sub.names.text(own.instance), sub.names.text(own.machine));
-        (site_of(task, instance, machine), sub.names.text(site(own)))
+        (site_of(task, instance, machine), sub.names.text(name(own)))
     };
-    let machines: BTreeMap<u32, &str> = named.map(machine).collect();
+    let named: BTreeMap<u32, &str> = named.map(of).collect();
     let entries: Vec<&EntryTotal> = entries_of(sub, task).collect();
     let before: Option<Rank> = entries.iter().filter_map(|entry| entry.stays.complete_before()).min();
-    let is_known = |stay: &Stay| machines.contains_key(&stay.site) && before.is_none_or(|before| stay.rank() < before);
+    let is_known = |stay: &Stay| named.contains_key(&stay.site) && before.is_none_or(|before| stay.rank() < before);
     // Parts of invocations of an entry are of a kind.
     let mut kinds: BTreeMap<(usize, u32), Vec<Stay>> = BTreeMap::new();
     for (number, entry) in entries.iter().enumerate() {
@@ -99,13 +114,13 @@ pub(super) fn of<'s>(sub: &'s SubModel, task: &str) -> BTreeMap<&'s str, Pace> {
     }
     let mut own: BTreeMap<&str, Levels> = BTreeMap::new();
     for (site, stays) in &instances {
-        own.entry(machines[site]).or_default().add(stays);
+        own.entry(named[site]).or_default().add(stays);
     }
-    compared(own)
+    own
 }
 
 /// Each against all of them.
-fn compared<K: Ord>(own: BTreeMap<K, Levels>) -> BTreeMap<K, Pace> {
+pub(super) fn compared<K: Ord>(own: BTreeMap<K, Levels>) -> BTreeMap<K, Pace> {
     let mut all = [Level::default(); MOST + 1];
     for levels in own.values() {
         for (sum, level) in all.iter_mut().zip(&levels.levels) {

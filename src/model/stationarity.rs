@@ -6,11 +6,13 @@
 //! responses goes farther, and all stretches before it lie on one side of all after it, which one long busy period does not bring about. Of steady recordings
 //! less than two in a hundred are named (`tests/suite/stationarity.rs`). A change by less than a tenth is left out.
 //!
-//! The work of invocations shows a change that responses hide ([`work`]), and a rate may change with a sampler ([`sampler`]).
+//! The work of invocations shows a change that responses hide ([`work`]), also where instances replace others one by one ([`rollout`]), and a rate may change with a sampler
+//! ([`sampler`]).
 //!
 //! What lies before and after a change is looked at in the same way. The longest part without a change is what models are made of.
 
 mod phases;
+mod rollout;
 mod sampler;
 pub mod series;
 mod work;
@@ -28,6 +30,7 @@ use crate::names::Name;
 
 pub use sampler::OneFactor;
 use series::{Change, FEWEST_CELLS, MATTERS, mean_of, of_counts, of_means};
+use work::Changed;
 
 /// The fewest operations of which changes can be told.
 const FEWEST: u64 = 200;
@@ -81,7 +84,17 @@ pub fn finding(
 
 /// What changes in the work of services within a recording of which all is modelled.
 pub fn work_findings(sub: &SubModel) -> Vec<Diagnostic> {
-    work::changed(sub).into_iter().map(|own| of_all(own.finding)).chain(phases::finding(sub)).collect()
+    changed_work(sub).into_iter().map(|own| of_all(own.finding)).chain(phases::finding(sub)).collect()
+}
+
+/// Where the work of tasks changes: as a whole, or from the instances that were there before to those that came after.
+fn changed_work(sub: &SubModel) -> Vec<Changed> {
+    let Some(recorded) = work::recorded(sub) else { return Vec::new() };
+    let mut changed = rollout::changed(sub);
+    let is_new = |own: &Changed| changed.iter().all(|other| other.task != own.task);
+    let steps: Vec<Changed> = work::changed(sub, recorded).into_iter().filter(is_new).collect();
+    changed.extend(steps);
+    changed
 }
 
 /// What there is to say of a recording of which all is modelled.
@@ -188,7 +201,7 @@ pub fn steady_part(sub: &SubModel) -> Option<SteadyPart> {
             add_borders(total.starts.cells(), total.starts.shift(), &mut borders);
         }
     }
-    let works = work::changed(sub);
+    let works = changed_work(sub);
     borders.extend(works.iter().flat_map(|own| own.borders.iter().copied()));
     let first = totals().filter_map(|total| total.first_start).min()?;
     let last = totals().filter_map(|total| total.last_start).max()?;

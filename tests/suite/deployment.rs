@@ -18,7 +18,7 @@ use crate::servers::{DEMAND, at_work, completed, miss, station};
 use crate::whatif::run;
 
 /// A request as a server span of its own trace, of a service with these attributes of its resource.
-fn span(text: &mut String, id: u128, service: &str, resource: &[(&str, &str)], (start, end): (f64, f64)) {
+pub fn span(text: &mut String, id: u128, service: &str, resource: &[(&str, &str)], (start, end): (f64, f64)) {
     let at = |seconds: f64| 1_700_000_000_000_000_000 + (seconds * 1e9) as u64;
     let mut attributes = format!("{{\"key\":\"service.name\",\"value\":{{\"stringValue\":\"{service}\"}}}}");
     for (key, value) in resource {
@@ -72,7 +72,7 @@ fn on_machines(machines: &[&str]) -> String {
     text
 }
 
-fn processors(model: &Model) -> Vec<(String, Multiplicity, u32)> {
+pub fn processors(model: &Model) -> Vec<(String, Multiplicity, u32)> {
     let services = model.tasks.iter().filter(|task| !task.scheduling.is_source());
     let of = |processor: usize| {
         let own = &model.processors[processor];
@@ -420,12 +420,20 @@ fn dispatching_is_told_by_where_requests_go() {
     }
 }
 
-/// Three of four instances are on one machine.
+/// Three of four instances are on one machine, of which their threads share the cores.
 #[test]
 fn machines_with_unequal_work_are_named() {
-    let machine = |even: bool| move |own: u64| format!("node-{}", if even { own % 2 } else { own.min(1) });
     for even in [true, false] {
-        let text = dispatched(4.0 * 0.5 / DEMAND, 8000, |_, chance, _| chance % 4, machine(even));
+        let mut text = String::new();
+        for (machine, part) in [if even { 2 } else { 1 }, if even { 2 } else { 3 }].into_iter().enumerate() {
+            let stays = station(30 + machine as u64, 2, 0.25 * part as f64, 2000 * part);
+            for (place, stay) in stays.into_iter().enumerate() {
+                let number = (machine as u128) << 64 | (place as u128 + 1);
+                let (own, host) = (format!("web-{machine}-{}", place % part), format!("node-{machine}"));
+                let resource = [("service.instance.id", &*own), ("host.name", &*host)];
+                span(&mut text, number.wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835), "web", &resource, stay);
+            }
+        }
         let (configuration, _) = Configuration::parse(&"t.toml".into(), "").expect("it is sound");
         let (model, findings, _) =
             complete(&reduced("t.jsonl", text.as_bytes()), &configuration).expect("there are requests");

@@ -31,6 +31,7 @@ mod extensions;
 mod generator;
 mod golden;
 mod house;
+mod instances;
 mod intervals;
 mod join;
 mod join_files;

@@ -9,7 +9,9 @@ use dyelog::model::{Configuration, complete};
 use dyelog::tlc::{ReduceOptions, Reducer, Rules};
 use dyelog::trace::{ReadOptions, TraceNames, read};
 
+use crate::generator::Random;
 use crate::support::shared;
+use crate::waits::{Span, exponential, operation};
 
 /// One operation a second, each of one span with these attributes and this trace state.
 fn operations(count: u64, attributes: &str, state: &str) -> String {
@@ -249,6 +251,23 @@ fn slow_ones_beside_a_part_of_the_others_are_told() {
     let (_, findings) = rates(&reduced(text.as_bytes(), None));
     assert!(findings.iter().any(|own| own.code.0 == "M067" && own.message.contains("40 ms")), "{findings:?}");
     assert!(!noted(&findings, "all operations are taken to be traced"), "{findings:?}");
+}
+
+/// Operations that gave up a call after half a second are many at a round number, and no sampler made them so.
+#[test]
+fn calls_that_are_given_up_after_a_time_are_no_sample() {
+    let mut random = Random::new(5);
+    let (mut text, mut now) = (String::new(), 0.0);
+    for number in 0..8000 {
+        now += exponential(&mut random, 0.01);
+        let asked = now + exponential(&mut random, 0.006);
+        let took = if number % 50 == 0 { 0.5 } else { 0.06 + exponential(&mut random, 0.05) };
+        let end = asked + took + exponential(&mut random, 0.02);
+        let of = |kind, id, parent, name, at| Span { service: "bff", kind, id, parent, name, at };
+        operation(&mut text, number, &[of(2, 1, 0, "POST", (now, end)), of(3, 2, 1, "GET", (asked, asked + took))]);
+    }
+    let (_, findings) = rates(&reduced(text.as_bytes(), None));
+    assert!(findings.iter().all(|own| own.code.0 != "M067"), "{findings:?}");
 }
 
 /// Names that differ in a number outside of a path are answered by the pattern to give; a few steps that are numbered are not.

@@ -179,7 +179,7 @@ fn stretches_beside_responses_of_zero_have_finite_times() {
 }
 
 /// The demand, the rate and the operations of the model of these requests, and what there was to say of steadiness.
-fn modelled(inputs: &[Input], configuration: &str) -> (f64, f64, u64, Vec<Diagnostic>) {
+pub fn modelled(inputs: &[Input], configuration: &str) -> (f64, f64, u64, Vec<Diagnostic>) {
     let config = Input::new("c.toml", configuration);
     let mut findings = Vec::new();
     let source = pipeline::model(inputs, Some(&config), &Options::default(), &mut findings)

@@ -180,7 +180,17 @@ impl Evidence {
         let chance = (2.0 * (1.0 + used) / stays).sqrt() / (1.0 - used);
         let error = QUEUES_AS.hypot(chance.min(MOST_CHANCE));
         let longer = ((busy + queue) / seen.max(f64::MIN_POSITIVE)).ln();
-        (longer / error).clamp(0.0, MOST_ERRORS)
+        let confined = if busy >= FULL * servers { self.confined(occupancy) } else { 0.0 };
+        (longer / error).max(confined).clamp(0.0, MOST_ERRORS)
+    }
+
+    /// How unlikely it is that so few were there at most, in standard errors: where servers are always busy the number that is there goes up and down by chance alone.
+    ///
+    /// Brownian motion of variance v stays within a band of width w with a probability of about exp(-π²v / 2w²) (Feller, volume II, 1971, section X.5).
+    fn confined(&self, occupancy: &Occupancy) -> f64 {
+        let width = occupancy.most.saturating_sub(self.servers as usize).max(1) as f64;
+        let stays = occupancy.stays() as f64 / occupancy.stations as f64;
+        std::f64::consts::PI * ((1.0 + self.imputed.cv2) * stays).sqrt() / width
     }
 
     pub fn fits(&self) -> bool {

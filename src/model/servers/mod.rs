@@ -6,6 +6,7 @@
 //! small for invocations that found many others there, with too many servers too large. So the number of servers is the one with which the
 //! processor time does not depend on how many others were found ([`Occupancy::served`]). The order of service is found in the same way ([`Discipline`]).
 
+mod apart;
 mod busy;
 mod copies;
 mod discipline;
@@ -52,6 +53,7 @@ const MANY: u32 = 8;
 /// lost spans of calls make waits look like work.
 const EARLY: f64 = 0.01;
 
+pub use apart::are_apart;
 pub use discipline::Discipline;
 pub use joint::{Form, Joint, LoadTraces};
 pub use observed::by_callers;

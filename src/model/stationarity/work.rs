@@ -32,15 +32,16 @@ type Shares = [f64; SERVERS.len()];
 
 /// What changes in the work of a task.
 pub(super) struct Changed {
+    /// The task.
+    pub task: String,
     /// It in words.
     pub finding: Diagnostic,
     /// Where it changes, nanoseconds from the trace's epoch, and how long the cell of time is in which it does.
     pub borders: Vec<(i64, i64)>,
 }
 
-/// Where the work of tasks changes within a recording, by the name of the task.
-pub(super) fn changed(sub: &SubModel) -> Vec<Changed> {
-    let Some((first, last)) = recorded(sub) else { return Vec::new() };
+/// Where the work of tasks changes within a recording of that length, by the name of the task.
+pub(super) fn changed(sub: &SubModel, (first, last): (i64, i64)) -> Vec<Changed> {
     let mut tasks: BTreeMap<&str, Vec<&EntryTotal>> = BTreeMap::new();
     for index in sub.canonical_order() {
         let entry = sub.entry(index);
@@ -63,13 +64,13 @@ pub(super) fn changed(sub: &SubModel) -> Vec<Changed> {
         let (entry, most) = found.iter().max_by(|left, right| left.1.makes.total_cmp(&right.1.makes))?;
         let service = sub.names.text(entry.service);
         let finding = most.finding(task, service, found.len() - 1, (first, last));
-        Some(Changed { finding, borders })
+        Some(Changed { task: (*task).to_owned(), finding, borders })
     };
     tasks.iter().filter_map(of_task).collect()
 }
 
 /// The first start of what was recorded, and the last, where it was recorded at once.
-fn recorded(sub: &SubModel) -> Option<(i64, i64)> {
+pub(super) fn recorded(sub: &SubModel) -> Option<(i64, i64)> {
     let all: u64 = sub.scenarios.values().map(|total| total.operations).sum();
     let mut many = sub.scenarios.values().filter(|total| total.operations.saturating_mul(RARE) >= all).peekable();
     many.peek()?;

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | SERVER, CONSUMER | a visit; in the service of its parent, an activity of the same visit, unless the parent is known to be remote |
 //! | CLIENT, PRODUCER | a call of the visit that it is in |
-//! | CLIENT whose only further call is one CLIENT child in the same service | the same call seen at two levels: one call |
+//! | CLIENT whose only further call is one CLIENT child in the same service, which lies within it | one call, which takes as long as the inner span; the outer is an activity around it, for what else it does is work of the caller |
 //! | CLIENT with several calls below it, or several server halves | an activity around as many calls (retries, redirects) |
 //! | CLIENT, PRODUCER without a server half | a call of a visit at the peer; where spans of another service hang directly below it, these are the visit |
 //! | INTERNAL, none | an activity where the service is its parent's, else a visit whose calling half is missing |
@@ -122,6 +122,18 @@ pub struct Missing {
     pub polls: u64,
     /// Polls without anything else in their operations, which are none.
     pub idle: u64,
+}
+
+/// A call whose calling half is seen at one or more levels.
+struct Levels {
+    /// The position of the span that names the call.
+    outer: u32,
+    /// The position of the span next to the other side.
+    inner: u32,
+    /// The position of the span that the call takes as long as.
+    timed: u32,
+    /// Whether any of them is a PRODUCER.
+    deferred: bool,
 }
 
 struct Builder<'a> {
@@ -289,12 +301,10 @@ impl Builder<'_> {
     /// A calling span, in the scope of a visit of its own service.
     fn place_call(&mut self, at: u32, scope: u32) {
         let mut inner = at;
-        let mut deferred = false;
         let (mut halves, mut calls, mut locals) = (Vec::new(), Vec::new(), Vec::new());
         let mut asides = Vec::new();
         loop {
             let span = self.tree.span(inner);
-            deferred |= span.kind == SpanKind::Producer;
             halves.clear();
             calls.clear();
             locals.clear();
@@ -320,18 +330,46 @@ impl Builder<'_> {
             if !calls.is_empty() || !quiet {
                 return self.wrap(at, inner, scope);
             }
-            asides.append(&mut locals);
-            self.aside(at, scope, asides);
-            self.call_peer(at, inner, scope, deferred);
-            return;
+        }
+        let levels = self.levels(at, inner);
+        let mut scope = scope;
+        if levels.timed != at {
+            scope = self.activity_around(at, scope);
+            self.queue.extend(asides.drain(..).map(|child| (child, scope)));
         }
         // What else hangs below the call is no part of it; what makes no calls happens just before.
         let (loud, mut quiet): (Vec<u32>, Vec<u32>) =
             locals.into_iter().partition(|local| self.tree.calls_below[*local as usize]);
         asides.append(&mut quiet);
-        self.aside(at, scope, asides);
+        self.aside(levels.timed, scope, asides);
         self.queue.extend(loud.into_iter().chain(calls).map(|child| (child, scope)));
-        self.answer(at, scope, deferred, &halves);
+        if halves.is_empty() {
+            self.call_peer(&levels, scope);
+        } else {
+            self.answer(&levels, scope, &halves);
+        }
+    }
+
+    /// What a call seen from `at` down to `inner` is. What an ORM does around the span of its driver is work of the caller;
+    /// of a message that is sent, and where the inner span does not lie within the outer, the outer span is the call.
+    fn levels(&self, at: u32, inner: u32) -> Levels {
+        let mut levels = Levels { outer: at, inner, timed: at, deferred: false };
+        let mut sends = false;
+        let mut level = inner;
+        loop {
+            let span = self.tree.span(level);
+            levels.deferred |= span.kind == SpanKind::Producer;
+            sends |= span.messaging == Messaging::Send;
+            if level == at {
+                break;
+            }
+            level = self.tree.parents[level as usize];
+        }
+        let (outer, call) = (self.tree.span(at), self.tree.span(inner));
+        if !levels.deferred && !sends && outer.start <= call.start && call.end <= outer.end {
+            levels.timed = inner;
+        }
+        levels
     }
 
     /// Activities without calls below a calling span: all happen, for what they matter, when the call begins.
@@ -349,17 +387,23 @@ impl Builder<'_> {
 
     /// A calling span around several calls is an activity.
     fn wrap(&mut self, at: u32, inner: u32, scope: u32) {
-        let item = self.item(scope, What::Activity, at);
-        let within = self.plan.add_scope(self.plan.scopes[scope as usize].visit);
-        self.plan.items[item as usize].inner = within;
+        let within = self.activity_around(at, scope);
         self.enter_children(inner, within);
     }
 
+    /// An activity that is read off a calling span; returns the scope within it.
+    fn activity_around(&mut self, at: u32, scope: u32) -> u32 {
+        let item = self.item(scope, What::Activity, at);
+        let within = self.plan.add_scope(self.plan.scopes[scope as usize].visit);
+        self.plan.items[item as usize].inner = within;
+        within
+    }
+
     /// A call of which only the calling half is there.
-    fn call_peer(&mut self, at: u32, inner: u32, scope: u32, deferred: bool) {
-        let (outer, span) = (*self.tree.span(at), *self.tree.span(inner));
+    fn call_peer(&mut self, levels: &Levels, scope: u32) {
+        let (outer, span) = (*self.tree.span(levels.outer), *self.tree.span(levels.inner));
         self.missing.servers += 1;
-        let visit = self.unrecorded_visit(at, at);
+        let visit = self.unrecorded_visit(levels.timed, levels.outer);
         let peer = if outer.peer.is_some() { outer.peer } else { span.peer };
         let learned =
             [&outer, &span].iter().find_map(|half| self.known.learned.get(&(half.service, half.peer, half.name)));
@@ -369,15 +413,16 @@ impl Builder<'_> {
             None if peer.is_some() => peer,
             None => self.known.unknown.get(&outer.service).copied().unwrap_or(outer.service),
         };
-        let deferred = deferred || outer.messaging == Messaging::Send || span.messaging == Messaging::Send;
+        let deferred = levels.deferred || outer.messaging == Messaging::Send || span.messaging == Messaging::Send;
         if deferred {
             made_up.start = outer.end;
         }
-        self.call(scope, at, visit, true, deferred);
+        self.call(scope, levels.timed, visit, true, deferred);
     }
 
     /// A call with the spans of the other side.
-    fn answer(&mut self, at: u32, scope: u32, deferred: bool, halves: &[u32]) {
+    fn answer(&mut self, levels: &Levels, scope: u32, halves: &[u32]) {
+        let &Levels { outer, timed, deferred, .. } = levels;
         let mut visits: Vec<(u32, bool)> = Vec::new();
         let mut by_service: FxHashMap<Name, u32> = FxHashMap::default();
         let mut of_service: FxHashMap<Name, u32> = FxHashMap::default();
@@ -389,7 +434,7 @@ impl Builder<'_> {
             let span = self.tree.span(half);
             let late = deferred || span.follows || span.kind == SpanKind::Consumer;
             // In place of a span that was lost another one was put, which knows what hangs on it and no more.
-            let visit = if span.lost { self.unrecorded_visit(half, at) } else { self.visit(half, NONE, at) };
+            let visit = if span.lost { self.unrecorded_visit(half, outer) } else { self.visit(half, NONE, outer) };
             self.missing.servers += u64::from(span.lost);
             self.plan.visits[visit as usize].answers = deferred && span.kind == SpanKind::Server && !span.follows;
             by_service.entry(self.tree.span(half).service).or_insert(visit);
@@ -401,11 +446,11 @@ impl Builder<'_> {
             if let Some(&visit) = by_service.get(&span.service) {
                 self.queue.push_back((half, self.plan.visits[visit as usize].scope));
             } else if of_service[&span.service] == 1 && !span.kind.calls() {
-                let visit = self.visit(half, NONE, at);
+                let visit = self.visit(half, NONE, outer);
                 visits.push((visit, deferred));
                 self.enter_children(half, self.plan.visits[visit as usize].scope);
             } else {
-                let visit = self.unrecorded_visit(half, at);
+                let visit = self.unrecorded_visit(half, outer);
                 self.missing.servers += 1;
                 by_service.insert(span.service, visit);
                 visits.push((visit, deferred));
@@ -414,15 +459,13 @@ impl Builder<'_> {
         }
         if visits.len() == 1 || visits.iter().all(|(_, late)| *late) {
             for (visit, late) in visits {
-                self.call(scope, at, visit, true, late);
+                self.call(scope, timed, visit, true, late);
             }
             return;
         }
         // Retries below one CLIENT span, or a proxy that is not traced: as many calls.
         self.missing.several += 1;
-        let item = self.item(scope, What::Activity, at);
-        let within = self.plan.add_scope(self.plan.scopes[scope as usize].visit);
-        self.plan.items[item as usize].inner = within;
+        let within = self.activity_around(timed, scope);
         for (visit, late) in visits {
             let span = self.plan.visits[visit as usize].span;
             self.call(within, span, visit, false, late);

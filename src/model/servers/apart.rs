@@ -1,0 +1,107 @@
+//! Whether instances of a task on one machine queue each for itself.
+//!
+//! A service of an event loop is started as often as its machine has cores. Each of these processes has the use of one core and a queue of its own, whatever the machine has:
+//! others of its own instance make an invocation longer, and those of other instances do not. Where threads of all instances share all cores, all others make it longer by as
+//! much. So the lengths of stays are regressed on both numbers.
+
+use std::collections::BTreeMap;
+
+use crate::lqn::stays::{Rank, Stay, UNDATED};
+use crate::lqn::submodel::{EntryTotal, SubModel};
+use crate::model::{deployment, load};
+use crate::names::Name;
+
+/// The fewest stays of a kind that tell.
+const ENOUGH: f64 = 20.0;
+
+/// By so many standard errors others of the own instance make stays longer than those of other instances do (ours).
+const CLEAR: f64 = 4.0;
+
+/// Those of other instances make stays longer by no more than this part of what those of the own one do (ours).
+const HARDLY: f64 = 0.25;
+
+/// Whether instances of a task on one machine queue each for itself. Of sampled operations nothing is told.
+pub fn are_apart(sub: &SubModel, task: &str) -> bool {
+    if !sub.scenarios.values().all(load::is_nearly_whole) {
+        return false;
+    }
+    let totals: Vec<&EntryTotal> = deployment::entries_of(sub, task).filter(|entry| entry.stays.seen() > 0).collect();
+    let Some(task) = totals.first().map(|entry| entry.task) else { return false };
+    let own = sub.deployment.sites().filter(|(replica, ..)| replica.task == task);
+    let machines: BTreeMap<u32, Name> = own.map(|(replica, _, site)| (site, replica.machine)).collect();
+    let before: Option<Rank> = totals.iter().filter_map(|entry| entry.stays.complete_before()).min();
+    let is_kept = |stay: &Stay| before.is_none_or(|before| stay.rank() < before) && stay.part != UNDATED;
+    let stays = totals.iter().enumerate().flat_map(|(entry, total)| {
+        total.stays.kept().into_iter().filter(is_kept).map(move |stay| ((entry, stay.part), stay))
+    });
+    Slopes::of(stays.collect(), &machines).is_some_and(|slopes| slopes.are_of_instances())
+}
+
+/// By how much a stay is longer for each other one that it found, in standard deviations of stays of its kind.
+#[derive(Debug)]
+struct Slopes {
+    /// Of those at its own instance,
+    own: f64,
+    /// and at others on its machine.
+    others: f64,
+    /// The standard error of the difference.
+    error: f64,
+}
+
+/// Sums over stays of one kind: count, sums, and sums of products of the length and both numbers.
+type Moments = (f64, [f64; 3], [[f64; 3]; 3]);
+
+impl Slopes {
+    /// Of stays with their kinds, by which machine each instance is on; `None` where too few tell.
+    fn of(mut stays: Vec<((usize, u32), Stay)>, machines: &BTreeMap<u32, Name>) -> Option<Self> {
+        stays.sort_unstable_by_key(|(kind, stay)| (stay.start, stay.length, *kind, stay.site));
+        let mut edges: Vec<(i64, bool, usize)> = Vec::with_capacity(2 * stays.len());
+        for (number, (_, stay)) in stays.iter().enumerate() {
+            edges.extend([(stay.start, true, number), (stay.end(), false, number)]);
+        }
+        // At one time those that end come first, so that they are not found.
+        edges.sort_unstable();
+        let (mut at_site, mut at_machine) = (BTreeMap::<u32, f64>::new(), BTreeMap::<Name, f64>::new());
+        let mut kinds: BTreeMap<(usize, u32), Moments> = BTreeMap::new();
+        for (_, begins, number) in edges {
+            let (kind, stay) = &stays[number];
+            let Some(machine) = machines.get(&stay.site) else { continue };
+            let (own, all) = (at_site.entry(stay.site).or_default(), at_machine.entry(*machine).or_default());
+            if begins {
+                let values = [stay.length as f64 * 1e-9, *own, *all - *own];
+                let (count, sums, products) = kinds.entry(*kind).or_default();
+                *count += 1.0;
+                for (one, value) in values.iter().enumerate() {
+                    sums[one] += value;
+                    values.iter().enumerate().for_each(|(other, more)| products[one][other] += value * more);
+                }
+            }
+            let more = if begins { 1.0 } else { -1.0 };
+            (*own, *all) = ((*own + more).max(0.0), (*all + more).max(0.0));
+        }
+        // Pooled within kinds, each with the spread of its own lengths.
+        let mut pooled = [[0.0; 3]; 3];
+        for (count, sums, products) in kinds.into_values().filter(|(count, ..)| *count >= ENOUGH) {
+            let within = |one: usize, other: usize| products[one][other] - sums[one] * sums[other] / count;
+            let scale = (within(0, 0) / count).sqrt();
+            if scale > 0.0 {
+                for (one, row) in pooled.iter_mut().enumerate() {
+                    for (other, sum) in row.iter_mut().enumerate() {
+                        *sum += within(one, other) / if one == 0 || other == 0 { scale } else { 1.0 };
+                    }
+                }
+            }
+        }
+        let [_, [_, own, both], [_, _, others]] = pooled;
+        let determinant = own * others - both * both;
+        (determinant > f64::EPSILON * own * others).then(|| Self {
+            own: (pooled[1][0] * others - pooled[2][0] * both) / determinant,
+            others: (pooled[2][0] * own - pooled[1][0] * both) / determinant,
+            error: ((own + others + 2.0 * both) / determinant).sqrt(),
+        })
+    }
+
+    fn are_of_instances(&self) -> bool {
+        self.own - self.others > CLEAR * self.error && self.others < HARDLY * self.own
+    }
+}

@@ -1,0 +1,108 @@
+//! Instances of a task on one machine, which queue each for itself or together, and instances that take the place of others.
+
+use dyelog::lqn::Multiplicity;
+use dyelog::model::{Configuration, complete};
+use dyelog::pipeline::Input;
+
+use crate::deployment::{processors, span};
+use crate::generator::Random;
+use crate::law::reduced;
+use crate::servers::{DEMAND, completed, exponential, station};
+use crate::stationarity::modelled;
+
+/// A trace identifier; these are spread over all that there are.
+fn id(number: usize) -> u128 {
+    (number as u128 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835)
+}
+
+/// Requests of `web`, each at the instance of that number, all of them on one machine.
+fn on_one_machine(stays: impl IntoIterator<Item = (u64, (f64, f64))>) -> String {
+    let mut text = String::new();
+    for (number, (instance, stay)) in stays.into_iter().enumerate() {
+        let own = format!("web-{instance}");
+        span(&mut text, id(number), "web", &[("service.instance.id", &own), ("host.name", "vm")], stay);
+    }
+    text
+}
+
+/// Four processes of one thread each have one core each of their machine.
+#[test]
+fn instances_of_one_thread_queue_apart_on_their_machine() {
+    let of = |instance: u64| station(70 + instance, 1, 0.6, 2000).into_iter().map(move |stay| (instance, stay));
+    let text = on_one_machine((0..4).flat_map(of));
+    let (model, _) = completed(&text, "");
+    assert_eq!(processors(&model), [("web".to_owned(), Multiplicity::Finite(1), 4)]);
+    let (_, findings, _) = complete(&reduced("t.jsonl", text.as_bytes()), &Configuration::default()).expect("it works");
+    let told = findings.iter().flat_map(|found| &found.notes);
+    let told: Vec<&String> = told.filter(|note| note.contains("instances")).collect();
+    assert_eq!(told, ["`web`: 4 instances, each with a queue of its own on its machine"]);
+}
+
+/// Threads of all instances use all cores of the machine.
+#[test]
+fn instances_of_many_threads_share_their_machine() {
+    for (servers, busy) in [(2, 0.7), (4, 0.6), (4, 0.2)] {
+        let mut random = Random::new(7);
+        let stays = station(80, servers, busy, 6000);
+        let text = on_one_machine(stays.into_iter().map(|stay| (random.below(4) as u64, stay)));
+        let (model, _) = completed(&text, "");
+        let [(_, found, replicas)] = &processors(&model)[..] else { panic!("one processor") };
+        assert_eq!(*replicas, 1, "{servers} busy {busy}");
+        if busy > 0.5 {
+            assert_eq!(*found, Multiplicity::Finite(servers));
+        }
+    }
+}
+
+/// Two instances until the middle, then two others, which come one after the other and take so many times as long.
+fn rolled_out(seed: u64, factor: f64) -> String {
+    let mut text = String::new();
+    let mut number = 0;
+    for instance in 0..4_u64 {
+        let is_new = instance >= 2;
+        // At as many requests a second, for 100 seconds.
+        let (factor, busy) = if is_new { (factor, 0.4) } else { (1.0, 0.4 / factor) };
+        let border = if instance % 2 == 0 { 20.0 } else { 40.0 };
+        let stays = station(seed + instance, 1, busy, (busy / 0.01 * 100.0 / factor) as usize);
+        for (start, end) in stays.into_iter().map(|(start, end)| (start * factor, end * factor)) {
+            if (start >= border) == is_new {
+                let own = format!("web-{instance}");
+                span(&mut text, id(number), "web", &[("service.instance.id", &own)], (start, end));
+            }
+            number += 1;
+        }
+    }
+    text
+}
+
+/// The state that the system was left in is the one that is modelled.
+#[test]
+fn a_version_that_takes_longer_is_modelled_by_itself() {
+    for seed in [90, 95] {
+        let slower = [Input::new("t.jsonl", rolled_out(seed, 1.6))];
+        let (demand, rate, operations, told) = modelled(&slower, "");
+        assert!((demand / (1.6 * DEMAND) - 1.0).abs() < 0.05, "{demand}");
+        assert!((rate / 50.0 - 1.0).abs() < 0.06, "{rate}");
+        assert!((2800..3200).contains(&operations), "{operations}");
+        let message = &told.last().expect("it is told").message;
+        assert!(message.starts_with("instances of `web` that came later take 1."), "{message}");
+        let alike = [Input::new("t.jsonl", rolled_out(seed, 1.0))];
+        assert_eq!(modelled(&alike, "").3, []);
+    }
+}
+
+/// Invocations that sleep for 200 ms on the mean would keep one server busy all the time, and no queue stays as short as that.
+#[test]
+fn sleeping_is_not_taken_for_a_server_that_is_always_busy() {
+    for seed in 1..9 {
+        let mut random = Random::new(seed);
+        let mut now = 0.0;
+        let stays = (0..8000).map(|_| {
+            now += exponential(&mut random, 1.0 / 110.0);
+            (0, (now, now + 0.012 + exponential(&mut random, 0.2)))
+        });
+        let (model, _) = completed(&on_one_machine(stays.collect::<Vec<_>>()), "");
+        let [(_, servers, 1)] = &processors(&model)[..] else { panic!("one processor") };
+        assert!(!matches!(servers, Multiplicity::Finite(..23)), "{seed}: {servers:?}");
+    }
+}
