@@ -293,8 +293,14 @@ impl In<'_> {
         Some(Moments { count, sum: self.seconds()?, squares: self.signed()? })
     }
 
-    fn time(&mut self) -> Option<Option<i64>> {
-        if self.truth()? { self.since(0).map(Some) } else { Some(None) }
+    fn times<const N: usize>(&mut self) -> Option<[Option<i64>; N]> {
+        let mut times = [None; N];
+        for time in &mut times {
+            if self.truth()? {
+                *time = Some(self.since(0)?);
+            }
+        }
+        Some(times)
     }
 
     /// The name of a text, which is looked up once.
@@ -345,7 +351,7 @@ impl In<'_> {
             return None;
         }
         let (ids, told_ids) = (self.ids(operations)?, self.ids(operations)?);
-        let (first_start, last_start, last_end) = (self.time()?, self.time()?, self.time()?);
+        let [first_start, last_start, last_end] = self.times()?;
         let (response, think) = (self.sums()?, self.sums()?);
         Some(ScenarioTotal {
             operations,
