@@ -104,9 +104,25 @@ impl Input {
 ///
 /// # Errors
 /// When it cannot be read, or is not text in UTF-8.
-pub fn read_text(name: &Arc<str>, mut input: impl Read) -> Result<String, Diagnostic> {
+pub fn read_text(name: &Arc<str>, input: impl Read) -> Result<String, Diagnostic> {
+    text_of(name, read_bytes(name, input)?)
+}
+
+/// The bytes of an input that is open already.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn read_bytes(name: &Arc<str>, mut input: impl Read) -> Result<Vec<u8>, Diagnostic> {
     let mut bytes = Vec::new();
     input.read_to_end(&mut bytes).map_err(|error| unreadable(name, &error))?;
+    Ok(bytes)
+}
+
+/// The text of an input that was read.
+///
+/// # Errors
+/// When it is not text in UTF-8.
+pub fn text_of(name: &Arc<str>, bytes: Vec<u8>) -> Result<String, Diagnostic> {
     String::from_utf8(bytes).map_err(|error| {
         let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
         let line = u32::try_from(memchr::memchr_iter(b'\n', good).count() + 1).unwrap_or(u32::MAX);

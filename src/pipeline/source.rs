@@ -291,7 +291,7 @@ fn submodel_or_model(files: &[Input], options: &Options, listener: &mut dyn List
         let looked_at = (number == 0 || file.length().is_some()).then(|| file.peek());
         match looked_at {
             None if saved.len() == number => saved.push((file.clone(), None)),
-            Some(Ok((head, whole))) if saved::is_saved(&String::from_utf8_lossy(&head)) => {
+            Some(Ok((head, whole))) if saved::is_packed(&head) || saved::is_saved(&String::from_utf8_lossy(&head)) => {
                 saved.push((file.clone(), (number == 0).then_some(whole)));
             }
             Some(Ok((head, whole))) if files.len() == 1 && is_model(&head) => {

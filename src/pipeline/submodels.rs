@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::diagnostic::{Diagnostic, Diagnostics, Place};
-use crate::lqn::saved;
+use crate::lqn::saved::{self, Kept};
 use crate::lqn::submodel::{SubModel, Witness};
 use crate::model;
 use crate::pipeline::codes;
-use crate::pipeline::input::{Input, Reader, read_text};
+use crate::pipeline::input::{Input, Reader, read_bytes, text_of};
 use crate::pipeline::kept::Joining;
 use crate::pipeline::listener::Listener;
 
@@ -30,24 +30,12 @@ pub fn load(files: Vec<Saved>, listener: &mut dyn Listener) -> Result<Given, Dia
     let mut errors: Vec<Diagnostic> = Vec::new();
     for (file, open) in files {
         let name = Arc::clone(file.name());
-        let text = match open {
-            Some(open) => read_text(&name, open),
-            None => file.text(),
+        let bytes = match open {
+            Some(open) => read_bytes(&name, open),
+            None => file.open().and_then(|open| read_bytes(&name, open)),
         };
-        let text: Arc<str> = match text {
-            Ok(text) => text.into(),
-            Err(finding) => {
-                errors.push(finding);
-                continue;
-            }
-        };
-        if !saved::is_saved(&text) {
-            let finding = Diagnostic::error(codes::ARGUMENTS, Place::File { file: name }, "this is no saved sub-model");
-            errors.push(finding.with_hint("`dyelog model TRACE --format submodel` makes one"));
-            continue;
-        }
-        listener.source(Arc::clone(&name), Arc::clone(&text));
-        let (submodel, own, kept) = match saved::parse_keeping(&name, &text) {
+        let parsed = bytes.map_err(Diagnostics::from).and_then(|bytes| parse(&name, bytes, listener));
+        let (submodel, own, kept) = match parsed {
             Ok(parsed) => parsed,
             Err(Diagnostics(found)) => {
                 errors.extend(found);
@@ -68,6 +56,27 @@ pub fn load(files: Vec<Saved>, listener: &mut dyn Listener) -> Result<Given, Dia
         Some(merge) if errors.is_empty() => Ok(Given { joining, merge }),
         _ => Err(Diagnostics(errors)),
     }
+}
+
+/// A sub-model, how its entries were merged, and the recordings that its file keeps.
+fn parse(
+    name: &Arc<str>,
+    bytes: Vec<u8>,
+    listener: &mut dyn Listener,
+) -> Result<(SubModel, String, Option<Kept>), Diagnostics> {
+    // As `dyelog-server` hands them over.
+    if saved::is_packed(&bytes) {
+        let (submodel, merge) = saved::unpack(name, &bytes)?;
+        return Ok((submodel, merge, None));
+    }
+    let text: Arc<str> = text_of(name, bytes)?.into();
+    if !saved::is_saved(&text) {
+        let place = Place::File { file: Arc::clone(name) };
+        let finding = Diagnostic::error(codes::ARGUMENTS, place, "this is no saved sub-model");
+        return Err(finding.with_hint("`dyelog model TRACE --format submodel` makes one").into());
+    }
+    listener.source(Arc::clone(name), Arc::clone(&text));
+    saved::parse_keeping(name, &text)
 }
 
 /// Operations by which a recording that is given twice is known, each with the file that had it first.

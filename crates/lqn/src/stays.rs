@@ -184,7 +184,7 @@ impl<const KEPT: usize> Stays<KEPT> {
         let mut kept = self.some.clone();
         if !self.is_sorted {
             if !kept.is_sorted_by(|left, right| left.order(right).is_le()) {
-                kept.sort_by_cached_key(Stay::key);
+                put_in_order(&mut kept);
             }
             kept.truncate(KEPT);
         }
@@ -230,6 +230,22 @@ impl<const KEPT: usize> PartialEq for Stays<KEPT> {
 }
 
 impl<const KEPT: usize> Eq for Stays<KEPT> {}
+
+/// Sorts stays: periods first, by numbers with the place of each stay, which move in place of stays, and then what is of one period.
+fn put_in_order(stays: &mut Vec<Stay>) {
+    let period = |(place, stay): (usize, &Stay)| (u128::from(stay.rank().period) << 64) | place as u128;
+    let mut periods: Vec<u128> = stays.iter().enumerate().map(period).collect();
+    periods.sort_unstable();
+    let mut sorted: Vec<Stay> = periods.iter().map(|own| stays[*own as u64 as usize]).collect();
+    // Two periods have two numbers.
+    for own in sorted.chunk_by_mut(|left, right| left.start >> PERIOD == right.start >> PERIOD) {
+        let within = |stay: &Stay| (stay.start, stay.length, stay.part, stay.site);
+        if !own.is_sorted_by_key(within) {
+            own.sort_unstable_by_key(within);
+        }
+    }
+    *stays = sorted;
+}
 
 /// The finaliser of splitmix64: neighbours come to lie anywhere.
 fn mixed(number: u64) -> u64 {

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use dyelog::diagnostic::quantity::counted;
-use dyelog::diagnostic::{Code, Diagnostic, Place};
+use dyelog::diagnostic::{Code, Diagnostic, Place, Severity};
 use dyelog::model::codes::FRAGMENTS;
-use dyelog::trace::codes::{BAD_MESSAGE, IMPOSSIBLE_TIME, LOST_RECORDS, NEGATIVE_DURATION};
+use dyelog::trace::codes::{BAD_MESSAGE, DEPLOYMENTS, IMPOSSIBLE_TIME, LOST_RECORDS, NEGATIVE_DURATION};
 
 use crate::store::LEVELS;
 
@@ -27,10 +27,13 @@ pub enum Why {
     Lost,
     /// It is none, but an operation: its beginning came so late that what it had asked before was folded without it. It was not set aside.
     Halved,
+    /// It names another environment than the one that is taken.
+    Environment,
 }
 
 impl Why {
-    const ALL: [Self; 6] = [Self::Backwards, Self::Ahead, Self::NoTime, Self::Unread, Self::Lost, Self::Halved];
+    const ALL: [Self; 7] =
+        [Self::Backwards, Self::Ahead, Self::NoTime, Self::Unread, Self::Lost, Self::Halved, Self::Environment];
 
     /// Its number in stores.
     pub fn number(self) -> u64 {
@@ -49,6 +52,7 @@ impl Why {
             Self::Unread => BAD_MESSAGE,
             Self::Lost => LOST_RECORDS,
             Self::Halved => FRAGMENTS,
+            Self::Environment => DEPLOYMENTS,
         }
     }
 
@@ -63,6 +67,7 @@ impl Why {
             Self::Unread => "cannot be read",
             Self::Lost => "were open when their journal went: of unknown time, that was found in this period",
             Self::Halved => "ended so long after what they had asked that this was folded without them",
+            Self::Environment => "name another environment than the one that the server takes",
         }
     }
 }
@@ -79,7 +84,7 @@ impl Aside {
         let has_room = self.0.len() < MOST || self.0.contains_key(&key);
         let key = match why {
             _ if has_room => key,
-            Why::Halved => (begin(came), why),
+            Why::Halved | Why::Environment => (begin(came), why),
             _ => (begin(came), Why::NoTime),
         };
         if spans > 0 {
@@ -98,13 +103,17 @@ impl Aside {
     }
 }
 
-/// What was set aside in a period, by reason, as warnings, and how many of its operations may count twice, where the beginnings of so many are not known.
+/// What was set aside in a period, by reason, as warnings, as a note where it was to be, and how many of its operations may count twice, where the beginnings of so many are not known.
 pub fn findings(spans: &BTreeMap<Why, u64>, headless: u64) -> Vec<Diagnostic> {
     let told = |(why, spans): (&Why, &u64)| {
         if *why == Why::Halved {
             return halved((*spans).min(headless), *why);
         }
         let message = format!("{} of this period were set aside: they {}", counted(*spans, "span"), why.words());
+        if *why == Why::Environment {
+            // That is what was asked for.
+            return Some(Diagnostic::new(Severity::Note, why.code(), Place::Nowhere, message));
+        }
         let note = "the model is without them: rates are lower by as many operations, and calls to them have nobody who answers";
         Some(Diagnostic::warning(why.code(), Place::Nowhere, message).with_note(note))
     };

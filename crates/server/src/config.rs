@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use dyelog::diagnostic::{Diagnostic, Place};
@@ -22,6 +23,8 @@ pub struct Config {
     pub system: System,
     /// From where metrics are fetched.
     pub scrapes: Vec<Scrape>,
+    /// The environment that is taken, where the command line names none.
+    pub environment: Option<Arc<str>>,
 }
 
 /// A program that tells its metrics as Prometheus text where it is asked.
@@ -44,6 +47,8 @@ pub struct Scrape {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Shape {
+    #[serde(default)]
+    environment: Option<String>,
     #[serde(default)]
     scrape: Vec<Scrape>,
     #[serde(default)]
@@ -72,7 +77,8 @@ impl Config {
     /// # Errors
     /// What is wrong with it, all at once.
     pub fn parse(file: &str, text: &str) -> Result<Self, String> {
-        let Shape { scrape, nodes, programs } = toml::from_str(text).map_err(|error| format!("{file}: {error}"))?;
+        let Shape { environment, scrape, nodes, programs } =
+            toml::from_str(text).map_err(|error| format!("{file}: {error}"))?;
         let system = System { nodes, programs };
         let told = |finding: &Diagnostic| match &finding.place {
             Place::Item { item, .. } => format!("{file}: {item}: {}", finding.message),
@@ -87,7 +93,8 @@ impl Config {
                 wrong.push(format!("{file}: scrape {number}: `every` is {}; it is 1 to 3600 seconds", own.every));
             }
         }
-        if wrong.is_empty() { Ok(Self { system, scrapes: scrape }) } else { Err(wrong.join("\n  ")) }
+        let environment = environment.map(Arc::from);
+        if wrong.is_empty() { Ok(Self { system, scrapes: scrape, environment }) } else { Err(wrong.join("\n  ")) }
     }
 }
 
@@ -108,9 +115,10 @@ mod tests {
 
     #[test]
     fn a_file_says_what_nobody_sends() {
-        let text = "[[scrape]]\nurl = \"http://localhost:9100/metrics\"\nlabels = { \"service.name\" = \"shop\" }\n\n[nodes.web]\ncores = 4\n";
+        let text = "environment = \"production\"\n\n[[scrape]]\nurl = \"http://localhost:9100/metrics\"\nlabels = { \"service.name\" = \"shop\" }\n\n[nodes.web]\ncores = 4\n";
         let config = Config::parse("server.toml", text).expect("it is a configuration");
         assert_eq!((config.scrapes[0].every, config.system.cores("web")), (15.0, Some(4)));
+        assert_eq!(config.environment.as_deref(), Some("production"));
     }
 
     #[test]

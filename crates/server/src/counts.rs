@@ -12,8 +12,10 @@ pub struct Counts {
     pub folded: u64,
     /// Spans of traces to which more may come.
     pub open: u64,
-    /// Spans that no model could be made of: with impossible times, or in messages that cannot be read.
+    /// Spans that no model could be made of, with impossible times or in messages that cannot be read, and those of other environments.
     pub set_aside: u64,
+    /// How many of these name another environment than the one that is taken.
+    pub other_environment: u64,
     /// Spans without usable identifiers.
     pub refused: u64,
     /// Spans that had been received already.

@@ -16,6 +16,8 @@ use opentelemetry_proto::tonic::metrics::v1::{AggregationTemporality, Metric, me
 use prost::Message as _;
 use serde::{Deserialize, Serialize};
 
+use crate::environment::Environment;
+
 /// Series that are kept at a time; points of others are set aside.
 pub const MOST_SERIES: usize = 20_000;
 /// A series that was silent for so long makes room for another one, nanoseconds: what it is of has ended, as a rule.
@@ -89,7 +91,7 @@ pub struct Points {
     pub used: u64,
     /// Those that came before, or after a later one.
     pub late: u64,
-    /// Those with impossible times or values, or of one series too many.
+    /// Those with impossible times or values, of one series too many, or of another environment.
     pub set_aside: u64,
     /// Those of one series too many.
     pub no_room: u64,
@@ -98,6 +100,7 @@ pub struct Points {
 /// Takes points in.
 #[derive(Debug, Default)]
 pub struct Meter {
+    environment: Environment,
     /// By series; when each began is beside where it stands.
     standings: HashMap<SeriesKey, (u64, Standing)>,
     /// When series that are silent were last looked for.
@@ -125,7 +128,25 @@ enum Kind {
     Level,
 }
 
+/// How many points a metric has.
+fn points_of(metric: &Metric) -> u64 {
+    let count = match &metric.data {
+        Some(metric::Data::Gauge(own)) => own.data_points.len(),
+        Some(metric::Data::Sum(own)) => own.data_points.len(),
+        Some(metric::Data::Histogram(own)) => own.data_points.len(),
+        Some(metric::Data::ExponentialHistogram(own)) => own.data_points.len(),
+        Some(metric::Data::Summary(own)) => own.data_points.len(),
+        None => 0,
+    };
+    count as u64
+}
+
 impl Meter {
+    /// Takes points of an environment alone, and of resources that name none.
+    pub fn of(environment: Environment) -> Self {
+        Self { environment, ..Self::default() }
+    }
+
     /// Takes up where a store stands.
     pub fn restore(&mut self, key: SeriesKey, standing: Standing) {
         if self.standings.len() < MOST_SERIES {
@@ -161,15 +182,21 @@ impl Meter {
         self.fresh.clear();
     }
 
-    /// Takes a request in that came at a time.
+    /// Takes a request in that came at a time. Points of other environments are set aside.
     pub fn take(&mut self, request: &[u8], now: u64) -> Points {
         let mut points = Points::default();
         // What is malformed was refused before it came to the journal.
         let Ok(request) = ExportMetricsServiceRequest::decode(request) else { return points };
         for resource in &request.resource_metrics {
             let own = resource.resource.as_ref().map(|resource| labels(&resource.attributes)).unwrap_or_default();
+            let is_taken = self.environment.takes_labels(&own);
             for metric in resource.scope_metrics.iter().flat_map(|scope| &scope.metrics) {
-                self.metric(metric, &own, now, &mut points);
+                if is_taken {
+                    self.metric(metric, &own, now, &mut points);
+                } else {
+                    points.received += points_of(metric);
+                    points.set_aside += points_of(metric);
+                }
             }
         }
         points

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use dyelog::lqn::digest::Digest;
-use dyelog::trace::protobuf::{Fields, Malformed, Value};
 use dyelog::trace::spans::Grouping;
 
+use crate::environment::each_text;
 use crate::spans::put_field;
 
 /// Operations that a service may have.
@@ -109,32 +109,13 @@ pub fn renamed(span: &[u8]) -> Vec<u8> {
 
 /// The name of a resource's service.
 pub fn service_name(resource: &[u8]) -> String {
-    found(resource).ok().flatten().unwrap_or_default()
-}
-
-fn found(resource: &[u8]) -> Result<Option<String>, Malformed> {
-    let mut fields = Fields::of(resource);
-    while let Some((number, value)) = fields.next()? {
-        let (1, Value::Bytes(pair)) = (number, value) else { continue };
-        let (mut is_service, mut text) = (false, None);
-        let mut parts = Fields::of(pair);
-        while let Some((number, value)) = parts.next()? {
-            match (number, value) {
-                (1, Value::Bytes(key)) => is_service = key == b"service.name",
-                (2, Value::Bytes(any)) => {
-                    let mut any = Fields::of(any);
-                    if let Some((1, Value::Bytes(own))) = any.next()? {
-                        text = Some(String::from_utf8_lossy(own).into_owned());
-                    }
-                }
-                _ => {}
-            }
+    let mut found = None;
+    let _ = each_text(resource, |key, text| {
+        if key == "service.name" && found.is_none() {
+            found = Some(text.to_owned());
         }
-        if is_service {
-            return Ok(text);
-        }
-    }
-    Ok(None)
+    });
+    found.unwrap_or_default()
 }
 
 #[cfg(test)]

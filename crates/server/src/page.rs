@@ -174,7 +174,7 @@ fn periods(all: &[(&str, &Compared)], html: &mut Markup) {
 
 fn arrivals(page: &Page<'_>, html: &mut Markup) {
     let counts = page.status.counts;
-    let rows = [
+    let mut rows = vec![
         ("received", counts.received),
         ("folded into models", counts.folded),
         ("of open traces", counts.open),
@@ -184,6 +184,9 @@ fn arrivals(page: &Page<'_>, html: &mut Markup) {
         ("later than the rest of their traces", counts.late_spans),
         ("in the last 5 minutes", page.intervals.iter().map(|interval| interval.spans).sum()),
     ];
+    if counts.other_environment > 0 {
+        rows.insert(4, ("of these, of other environments", counts.other_environment));
+    }
     html.open("table", &[]).open("tr", &[]).element("th", &[], "Spans").element("th", &[("class", "n")], "").close();
     for (name, count) in rows {
         html.open("tr", &[]).element("td", &[], name).element("td", &[("class", "n")], &count.to_string()).close();

@@ -33,6 +33,7 @@ use crate::service::{Service, wall_clock};
 use crate::services::messages::{Report, Stored};
 use crate::services::{self, Desk, text};
 use crate::store::{Store, StoreError};
+use crate::told::Question;
 
 /// How long a question waits for others.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
@@ -183,6 +184,8 @@ async fn metrics(State(service): State<Arc<Service>>) -> Response {
     );
     let of = spans.map(|(name, value)| (format!("{{state=\"{name}\"}}"), value));
     family("dyelog_spans", "gauge", "What became of the spans; together, those that were received.", &of);
+    let help = "Spans set aside since they name another environment than the one that is taken.";
+    family("dyelog_other_environment_spans_total", "counter", help, &one(counts.other_environment));
     let incomplete = counts.incomplete_traces;
     family("dyelog_incomplete_traces_total", "counter", "Traces without their root or some parent.", &one(incomplete));
     let help = "Parts of traces that came after the rest of their trace was folded.";
@@ -278,16 +281,35 @@ async fn exemplars(State(service): State<Arc<Service>>, Asking(asked): Asking<As
     Ok(([(CONTENT_TYPE, "application/x-protobuf")], found.ok_or_else(nothing)?).into_response())
 }
 
-/// The model of a period, and something made of it.
+/// The model of a period, and something of a form made of it; remembered where nothing came to the period meanwhile.
 async fn answered(
     service: &Service,
     asked: &Asked,
+    form: String,
     make: impl FnOnce(&Answer) -> Result<String, String> + Send + 'static,
 ) -> Result<String, Failed> {
-    answered_by(service, asked, |_, answer| Ok(make(answer))).await
+    let period = asked.period()?;
+    let told = Arc::clone(service.told());
+    let made = ask(service, move |store| {
+        let question = Question { form, period };
+        let state = store.state(period.from, period.to)?;
+        if let Some(answer) = told.find(&question, state) {
+            return Ok(Some(Ok(answer)));
+        }
+        let Some(made) = modelled(store, period)? else { return Ok(None) };
+        let made = made.and_then(|answer| make(&answer)).map(Arc::from);
+        if let Ok(answer) = &made
+            && store.state(period.from, period.to)? == state
+        {
+            told.keep(question, state, answer);
+        }
+        Ok(Some(made))
+    });
+    let unsolvable = |why| Failed(StatusCode::UNPROCESSABLE_ENTITY, why);
+    Ok(made.await?.ok_or_else(nothing)?.map_err(unsolvable)?.to_string())
 }
 
-/// The same with what else the store has.
+/// The model of a period, and something made of it and of what else the store has.
 async fn answered_by(
     service: &Service,
     asked: &Asked,
@@ -323,18 +345,19 @@ fn nothing() -> Failed {
 }
 
 async fn model(State(service): State<Arc<Service>>, Asking(asked): Asking<Asked>) -> Result<Response, Failed> {
-    Ok(answered(&service, &asked, |answer| Ok(answer.lqn())).await?.into_response())
+    Ok(answered(&service, &asked, "model".to_owned(), |answer| Ok(answer.lqn())).await?.into_response())
 }
 
 async fn solution(State(service): State<Arc<Service>>, Asking(asked): Asking<Asked>) -> Result<Response, Failed> {
-    let text = answered(&service, &asked, Answer::solved).await?;
+    let text = answered(&service, &asked, "solution".to_owned(), Answer::solved).await?;
     Ok(([(CONTENT_TYPE, "application/json")], text).into_response())
 }
 
 async fn report(State(service): State<Arc<Service>>, Asking(asked): Asking<Asked>) -> Result<Response, Failed> {
     let ends = [&asked.from, &asked.to].map(|end| end.clone().unwrap_or_else(|| "…".to_owned()));
     let title = format!("From {} to {}", ends[0], ends[1]);
-    Ok(Html(answered(&service, &asked, move |answer| answer.report(&title)).await?).into_response())
+    Ok(Html(answered(&service, &asked, format!("report {title}"), move |answer| answer.report(&title)).await?)
+        .into_response())
 }
 
 /// Two periods as a query has them.

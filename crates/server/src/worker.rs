@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
+use std::sync::Arc;
 
 use dyelog::lqn::submodel::SubModel;
 use dyelog::trace::protobuf::Malformed;
@@ -14,6 +15,7 @@ use crate::ahead::Ahead;
 use crate::aside::{Aside, Why};
 use crate::assemble::{Assembler, Gathering, Nanos, Place};
 use crate::counts::Counts;
+use crate::environment::Environment;
 use crate::fold::Folding;
 use crate::journal::medium::Medium;
 use crate::journal::{Kind, Reader, Record, damaged};
@@ -38,6 +40,8 @@ pub struct Working {
     pub batch_bytes: usize,
     /// How long intervals are kept.
     pub retention: Nanos,
+    /// The environment of which spans and metrics are taken, beside those that name none; of any, unless it is said.
+    pub environment: Option<Arc<str>>,
 }
 
 const SECOND: Nanos = 1_000_000_000;
@@ -54,6 +58,7 @@ impl Default for Working {
             checkpoint: 2 * SECOND,
             batch_bytes: 4 << 20,
             retention: 2 * 365 * 24 * 3600 * SECOND,
+            environment: None,
         }
     }
 }
@@ -107,6 +112,7 @@ pub struct Worker<M: Medium> {
     working: Working,
     medium: M,
     reader: Reader<M>,
+    environment: Environment,
     assembler: Assembler,
     recent: Recent,
     meter: Meter,
@@ -152,11 +158,13 @@ impl<M: Medium> Worker<M> {
         }
         let mut recent = Recent::default();
         store.recent(|number, digests| recent.restore(number, digests))?;
-        let mut meter = Meter::default();
+        let environment = Environment::of(working.environment.clone());
+        let mut meter = Meter::of(environment.clone());
         store.standings(|key, standing| meter.restore(key, standing))?;
         let mut worker = Self {
             reader: Reader::at(medium.clone(), progress.position),
             medium: medium.clone(),
+            environment,
             assembler: Assembler::new(working.gathering.clone(), working.folding.grouping.clone()),
             recent,
             meter,
@@ -254,7 +262,7 @@ impl<M: Medium> Worker<M> {
 
     /// All performance data was deleted, that of metrics among it.
     pub fn forget_series(&mut self) {
-        self.meter = Meter::default();
+        self.meter = Meter::of(self.environment.clone());
         (self.counts.no_room_points, self.counts.no_room) = (0, None);
     }
 
@@ -295,7 +303,7 @@ impl<M: Medium> Worker<M> {
     }
 
     fn traces(&mut self, position: u64, record: &Record) {
-        let Self { assembler, recent, counts, number, clock, aside, ahead, .. } = self;
+        let Self { assembler, environment, recent, counts, number, clock, aside, ahead, .. } = self;
         let place = Place { position, number: *number };
         // What is malformed was refused before it came to the journal.
         let _: Result<(), Malformed> = each_span(&record.payload, |resource, span| {
@@ -303,6 +311,12 @@ impl<M: Medium> Worker<M> {
             match span {
                 Err(NoIdentifier) => counts.refused += 1,
                 Ok(span) if !recent.take(span.fingerprint) => counts.duplicate += 1,
+                Ok(span) if !environment.takes(resource) => {
+                    counts.set_aside += 1;
+                    counts.other_environment += 1;
+                    let time = (impossible(&span, *clock) != Some(Why::NoTime)).then_some(span.start);
+                    aside.add(time, *clock, Why::Environment, 1);
+                }
                 Ok(span) => {
                     ahead.look(resource, span.end, *clock);
                     match impossible(&span, *clock) {

@@ -1,7 +1,9 @@
-//! Sub-models in a form that is quick to read: numbers of variable length for what there is much of, and JSON for the rest.
+//! Sub-models in a form that is quick to read: numbers of variable length.
 //!
 //! A store merges hundreds of sub-models for one answer, and words of digits took most of the time. What there is much of, times and what depends on them, stands behind
-//! the JSON, in the order of its scenarios and entries, column by column. A sub-model that is read is the same as from JSON.
+//! the rest, in the order of scenarios and entries, column by column. A sub-model that is read is the same as from JSON.
+
+mod head;
 
 use std::sync::Arc;
 
@@ -10,48 +12,36 @@ use rustc_hash::FxBuildHasher;
 
 use super::Document;
 use super::read::{Reader, damaged, misshapen, of_document, other_version};
-use super::write::{Part, shaped};
 use crate::sketch::Sketch;
 use crate::starts::{Starts, Stretch};
 use crate::stays::{Stay, Stays};
 use crate::submodel::{EntryIndex, EntryTotal, Moments, ScenarioTotal, Seconds, SubModel, WITNESSES, Witness};
 use dyelog_diagnostic::Diagnostics;
+use dyelog_diagnostic::names::Name;
 
 /// What it begins with: no JSON does.
 const BEGIN: u8 = 0;
-/// The version that is read and written.
-const VERSION: u8 = 1;
+/// What follows the version, from the second one on: no other file begins so.
+const MARK: &[u8] = b"dyelog";
+/// The version that is written.
+const VERSION: u8 = 2;
+/// An earlier one, which is read, too: JSON stands in the place of the head.
+const WITH_JSON: u8 = 1;
 
 /// Packs a sub-model; `merge` says how its entries were merged.
 pub fn pack(sub: &SubModel, merge: &str) -> Vec<u8> {
-    let head = serde_json::to_vec(&shaped(sub, merge, None, Part::Head)).unwrap_or_default();
-    let mut out = Out { bytes: vec![BEGIN, VERSION], ..Out::default() };
-    out.number(head.len() as u64);
-    out.bytes.extend(head);
-    let mut scenarios: Vec<(&str, &ScenarioTotal)> =
-        sub.scenarios.iter().map(|(name, total)| (sub.names.text(*name), total)).collect();
-    scenarios.sort_by_key(|(name, _)| *name);
+    let mut scenarios: Vec<(Name, &ScenarioTotal)> = sub.scenarios.iter().map(|(name, total)| (*name, total)).collect();
+    scenarios.sort_by_key(|(name, _)| sub.names.text(*name));
     let order = sub.canonical_order();
     let mut rest = Out::default();
-    for (_, total) in scenarios {
-        rest.starts(&total.starts);
-        rest.sketch(&total.responses);
-        rest.stays(&total.stays);
-    }
-    for index in order {
-        let entry = sub.entry(index);
-        rest.sketch(&entry.responses);
-        rest.stays(&entry.stays);
-        rest.stays(&entry.visits);
-        rest.witnesses(&entry.witnesses);
-    }
-    out.number(rest.texts.len() as u64);
-    for text in &rest.texts {
-        out.number(text.len() as u64);
-        out.bytes.extend(text.as_bytes());
-    }
-    out.bytes.extend(rest.bytes);
-    out.bytes
+    rest.head(sub, &scenarios, &order);
+    rest.columns(sub, &scenarios, &order);
+    rest.after(VERSION, merge)
+}
+
+/// Whether what begins so is meant to be a packed sub-model.
+pub fn is_packed(head: &[u8]) -> bool {
+    matches!(head, [BEGIN, _, rest @ ..] if rest.starts_with(MARK))
 }
 
 /// Reads a packed sub-model, or one in JSON; gives with it how its entries were merged.
@@ -64,14 +54,22 @@ pub fn unpack(name: &Arc<str>, bytes: &[u8]) -> Result<(SubModel, String), Diagn
         return super::parse(name, text);
     };
     let (version, rest) = rest.split_first().ok_or_else(|| damaged(name))?;
-    if *version != VERSION {
-        return Err(other_version(name, &version.to_string()).into());
+    let mut input = In { rest, texts: Vec::new(), names: Vec::new() };
+    let (sub, merge) = match *version {
+        VERSION => rest.strip_prefix(MARK).and_then(|rest| {
+            input.rest = rest;
+            input.whole()
+        }),
+        WITH_JSON => {
+            let head = input.words().ok_or_else(|| damaged(name))?;
+            let document: Document = serde_json::from_str(head).map_err(|error| misshapen(name, head, &error))?;
+            let (mut sub, merge) = of_document(Reader::of(name), document)?;
+            input.texts().and_then(|()| input.fill(&mut sub)).map(|()| (sub, merge))
+        }
+        other => return Err(other_version(name, &other.to_string()).into()),
     }
-    let mut input = In { rest, texts: Vec::new() };
-    let head = input.bytes().and_then(|head| std::str::from_utf8(head).ok()).ok_or_else(|| damaged(name))?;
-    let document: Document = serde_json::from_str(head).map_err(|error| misshapen(name, head, &error))?;
-    let (mut sub, merge) = of_document(Reader::of(name), document)?;
-    input.fill(&mut sub).filter(|()| input.rest.is_empty()).ok_or_else(|| damaged(name))?;
+    .filter(|_| input.rest.is_empty())
+    .ok_or_else(|| damaged(name))?;
     Ok((sub, merge))
 }
 
@@ -84,6 +82,42 @@ struct Out {
 }
 
 impl Out {
+    /// All of it, after its version, words, and the texts that it names.
+    fn after(self, version: u8, words: &str) -> Vec<u8> {
+        let mut out = Self { bytes: vec![BEGIN, version], ..Self::default() };
+        if version != WITH_JSON {
+            out.bytes.extend(MARK);
+        }
+        out.words(words);
+        out.number(self.texts.len() as u64);
+        for text in &self.texts {
+            out.words(text);
+        }
+        out.bytes.extend(self.bytes);
+        out.bytes
+    }
+
+    fn words(&mut self, words: &str) {
+        self.number(words.len() as u64);
+        self.bytes.extend(words.as_bytes());
+    }
+
+    /// What there is much of.
+    fn columns(&mut self, sub: &SubModel, scenarios: &[(Name, &ScenarioTotal)], order: &[EntryIndex]) {
+        for (_, total) in scenarios {
+            self.starts(&total.starts);
+            self.sketch(&total.responses);
+            self.stays(&total.stays);
+        }
+        for index in order {
+            let entry = sub.entry(*index);
+            self.sketch(&entry.responses);
+            self.stays(&entry.stays);
+            self.stays(&entry.visits);
+            self.witnesses(&entry.witnesses);
+        }
+    }
+
     fn number(&mut self, number: u64) {
         self.wide(u128::from(number));
     }
@@ -191,14 +225,29 @@ impl Out {
 struct In<'b> {
     rest: &'b [u8],
     texts: Vec<Arc<str>>,
+    /// Of each text its name in the sub-model, where it was looked up.
+    names: Vec<Option<Name>>,
 }
 
 impl<'b> In<'b> {
-    fn fill(&mut self, sub: &mut SubModel) -> Option<()> {
+    fn whole(&mut self) -> Option<(SubModel, String)> {
+        let merge = self.words()?.to_owned();
+        self.texts()?;
+        let mut sub = self.head()?;
+        self.fill(&mut sub)?;
+        Some((sub, merge))
+    }
+
+    fn texts(&mut self) -> Option<()> {
         for _ in 0..self.count()? {
-            let text = std::str::from_utf8(self.bytes()?).ok()?;
+            let text = self.words()?;
             self.texts.push(text.into());
         }
+        Some(())
+    }
+
+    /// The columns of what has been read of a sub-model.
+    fn fill(&mut self, sub: &mut SubModel) -> Option<()> {
         for total in sub.scenarios.values_mut() {
             total.starts = self.starts()?;
             total.responses = self.sketch(total.response.count)?;
@@ -264,6 +313,10 @@ impl<'b> In<'b> {
         let (bytes, rest) = self.rest.split_at(length);
         self.rest = rest;
         Some(bytes)
+    }
+
+    fn words(&mut self) -> Option<&'b str> {
+        std::str::from_utf8(self.bytes()?).ok()
     }
 
     fn since(&mut self, before: i64) -> Option<i64> {
@@ -372,10 +425,18 @@ impl<'b> In<'b> {
 mod tests {
     use std::sync::Arc;
 
-    use super::{In, Out, pack, unpack};
+    use super::{In, Out, WITH_JSON, is_packed, pack, unpack};
+    use crate::deployment::{Replica, Seen};
     use crate::saved;
+    use crate::sketch::Sketch;
+    use crate::starts::Starts;
     use crate::stays::{Stay, Stays};
-    use crate::submodel::{EntryKey, Interaction, Moments, Seconds, SubModel, Witness};
+    use crate::submodel::{
+        BlockTotal, Branch, BranchTotal, EntryIndex, EntryKey, Interaction, Moments, Position, RequestKind,
+        RequestTotal, Sampled, Seconds, SubModel, Undated, Witness,
+    };
+    use crate::timing::{CallLabel, CallTotal, PairTotal};
+    use dyelog_diagnostic::names::Name;
 
     /// One with all that is packed, from the first time that there can be to the last.
     fn example() -> SubModel {
@@ -403,8 +464,17 @@ mod tests {
             let run = number.to_string().into();
             entry.add_witness(&Witness { scenario, run, thread: 1, index: number, file, item });
         }
+        entry.response.squares = i128::MAX;
+        entry.failures = 7;
+        filled(&mut sub, index);
         let total = sub.scenarios.entry(scenario).or_default();
         total.operations = 300;
+        (total.fragments, total.unlinked, total.apart, total.truncated, total.clients) = (9, 5, 4, 3, 2);
+        total.sampled = Sampled { operations: 200, thousandths: 1 << 40, squares: u64::MAX, counted: 0 };
+        total.undated = Undated { traces: 1, operations: 2, nanoseconds: u64::MAX };
+        (total.first_start, total.last_end, total.grain) = (Some(i64::MIN), Some(i64::MAX), 0);
+        (0..20).for_each(|id: u128| total.ids.add(id.wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835)));
+        total.think.add(-2.5);
         for number in 0..300_u64 {
             let (start, response) = ((number * 31_000_007) as i64, number as f64 * 0.7);
             total.starts.add(start, Some(response));
@@ -415,12 +485,98 @@ mod tests {
         sub
     }
 
+    /// What one of few systems has: another entry with all kinds of calls of the first, blocks, batches, and instances.
+    fn filled(sub: &mut SubModel, to: EntryIndex) {
+        let [task, machine, activity] = ["another", "a machine", "read"].map(|name| sub.names.intern(name));
+        let none = Name::NONE;
+        let index = sub.ensure_entry(EntryKey(u128::MAX), task, 2, Interaction::Asynchronous, none);
+        sub.instances.extend([(task, 3), (machine, 1)]);
+        for (instance, cores) in [(task, 0), (machine, 1500)] {
+            let seen = Seen { first: -5, last: i64::MAX, invocations: 12, cores };
+            sub.deployment.see(
+                &sub.names,
+                Replica { task, instance, machine: if cores > 0 { machine } else { none } },
+                &seen,
+            );
+        }
+        sub.deployment.cut_at(u64::MAX);
+        let entry = sub.entry_mut(index);
+        (entry.invocations, entry.silent, entry.retries) = (40, 3, 2);
+        entry.way.add(1e-3);
+        entry.batches.add(5, 0.25);
+        let branch = |own| BranchTotal { content: u64::MAX - 1, own, awaited: 3 };
+        let block = BlockTotal { times: 40, branches: vec![branch(true), branch(false)], ..BlockTotal::default() };
+        let inner = Position { stage: 1, branch: Some(Branch { block: 1 << 63, branch: 1 }), phase: 2 };
+        let outer = Position { stage: 1, branch: None, phase: 1 };
+        entry.blocks.insert(1 << 63, BlockTotal { at: outer, ..block.clone() });
+        entry.blocks.insert(3, BlockTotal { at: inner, ..block });
+        let kinds = [RequestKind::Synchronous, RequestKind::Asynchronous, RequestKind::Forward];
+        for (at, kind) in [outer, inner, Position { stage: 0, ..outer }].into_iter().zip(kinds) {
+            let work = entry.work.entry(at).or_default();
+            work.visits = 40;
+            work.exclusive.add(0.125);
+            let activity = work.activities.entry(activity).or_default();
+            (activity.count, activity.cpu) = (9, Moments::of(Seconds(-1)));
+            work.requests.insert((kind, to), RequestTotal { count: 80, squares: 160 });
+            work.requests.insert((kind, index), RequestTotal { count: 1, squares: 1 });
+        }
+        let label = |to, ordinal| CallLabel { phase: 1, kind: RequestKind::Synchronous, to, ordinal };
+        let labels = [label(Some(to), 2), label(None, 0), label(Some(to), 1)];
+        for own in labels {
+            let time = Seconds(i128::from(own.ordinal) - (1 << 70));
+            let requests = RequestTotal { count: 40, squares: 1 << 59 };
+            let call = CallTotal { invocations: 40, requests, start: time, network: time, ..CallTotal::default() };
+            entry.calls.insert(own, CallTotal { duration: Moments::of(time), ..call });
+        }
+        let pair = PairTotal { both: 40, before: 39, after: 1, later: Seconds(5), earlier: Seconds(-6) };
+        entry.pairs.extend([((labels[1], labels[2]), pair), ((labels[2], labels[0]), pair)]);
+    }
+
+    /// The order of what has one.
+    fn named(sub: &SubModel) -> String {
+        let texts = |names: &mut dyn Iterator<Item = Name>| names.map(|name| sub.names.text(name).to_owned()).collect();
+        let mut all: Vec<Vec<String>> =
+            vec![texts(&mut sub.scenarios.keys().copied()), texts(&mut sub.instances.keys().copied())];
+        for entry in sub.entries() {
+            let work = entry.work.values().flat_map(|work| work.requests.keys());
+            let blocks: Vec<_> = entry.blocks.keys().collect();
+            let orders = (entry.work.keys(), work.collect::<Vec<_>>(), blocks, entry.calls.keys(), entry.pairs.keys());
+            all.push(vec![format!("{:?} {orders:?}", entry.key)]);
+        }
+        format!("{all:?}")
+    }
+
+    /// As earlier programs packed it.
+    fn with_json(sub: &SubModel) -> Vec<u8> {
+        let mut scenarios: Vec<_> = sub.scenarios.iter().map(|(name, total)| (*name, total)).collect();
+        scenarios.sort_by_key(|(name, _)| sub.names.text(*name));
+        let mut rest = Out::default();
+        rest.columns(sub, &scenarios, &sub.canonical_order());
+        let mut head = sub.clone();
+        for total in head.scenarios.values_mut() {
+            (total.starts, total.responses, total.stays) = (Starts::default(), Sketch::default(), Stays::default());
+        }
+        for number in 0..head.entries().len() {
+            let entry = head.entry_mut(EntryIndex(number as u32));
+            (entry.responses, entry.stays, entry.visits) = (Sketch::default(), Stays::default(), Stays::default());
+            entry.witnesses.clear();
+        }
+        rest.after(WITH_JSON, &saved::write(&head, "name"))
+    }
+
     #[test]
     fn what_is_packed_is_read_as_it_was() {
         for sub in [SubModel::new(), example()] {
             let packed = pack(&sub, "name");
+            assert!(is_packed(&packed) && !is_packed(b"\0\x02dye") && !is_packed(b"{}"));
             let (read, merge) = unpack(&"here".into(), &packed).expect("it was packed here");
             assert_eq!((saved::write(&read, &merge), &*merge), (saved::write(&sub, "name"), "name"));
+            // All stands in the same order, so that sums are the same to the last bit.
+            let (plain, _) =
+                unpack(&"here".into(), saved::write(&sub, "name").as_bytes()).expect("it was written here");
+            assert_eq!(named(&read), named(&plain));
+            let (earlier, merge) = unpack(&"here".into(), &with_json(&sub)).expect("it is read, too");
+            assert_eq!((saved::write(&earlier, &merge), &*merge), (saved::write(&sub, "name"), "name"));
             // JSON is read, too.
             let text = saved::write(&sub, "name");
             let (read, _) = unpack(&"here".into(), text.as_bytes()).expect("it was written here");
@@ -442,9 +598,9 @@ mod tests {
             let _ = unpack(&"here".into(), &other);
         }
         let mut newer = packed;
-        newer[1] = 2;
+        newer[1] = 3;
         let found = unpack(&"here".into(), &newer).expect_err("it is newer");
-        assert!(found.0[0].message.contains("version 2"), "{found:?}");
+        assert!(found.0[0].message.contains("version 3"), "{found:?}");
     }
 
     #[test]
@@ -452,26 +608,26 @@ mod tests {
         for number in [0, 0x7f, 0x80, u128::from(u64::MAX), 1 << 63, u128::MAX - 1, u128::MAX] {
             let mut out = Out::default();
             out.wide(number);
-            assert_eq!(In { rest: &out.bytes, texts: Vec::new() }.wide(), Some(number));
+            assert_eq!(In { rest: &out.bytes, texts: Vec::new(), names: Vec::new() }.wide(), Some(number));
         }
         let least = Moments { count: 1, sum: Seconds(i128::MIN), squares: i128::MAX };
         let mut out = Out::default();
         out.moments(&least);
-        assert_eq!(In { rest: &out.bytes, texts: Vec::new() }.moments(), Some(least));
+        assert_eq!(In { rest: &out.bytes, texts: Vec::new(), names: Vec::new() }.moments(), Some(least));
         for number in (0..64).flat_map(|bits| [u64::MAX >> bits, 1 << bits, 0x1234_5678_9abc_def0 >> bits]) {
             for behind in [0, 9] {
                 let mut out = Out::default();
                 out.number(number);
                 out.bytes.extend(vec![0xff; behind]);
-                let mut input = In { rest: &out.bytes, texts: Vec::new() };
+                let mut input = In { rest: &out.bytes, texts: Vec::new(), names: Vec::new() };
                 assert_eq!((input.number(), input.rest.len()), (Some(number), behind));
             }
         }
         // More than 128 bits, and more than 64 where there are no more.
-        assert_eq!(In { rest: &[0xff; 20], texts: Vec::new() }.wide(), None);
+        assert_eq!(In { rest: &[0xff; 20], texts: Vec::new(), names: Vec::new() }.wide(), None);
         let wide = [[0x80; 9].as_slice(), &[2]].concat();
-        assert_eq!(In { rest: &wide, texts: Vec::new() }.number(), None);
+        assert_eq!(In { rest: &wide, texts: Vec::new(), names: Vec::new() }.number(), None);
         // More stays than there are bytes.
-        assert_eq!(In { rest: &[9, 0, 9, 2], texts: Vec::new() }.stays::<8192>(100), None::<Stays>);
+        assert_eq!(In { rest: &[9, 0, 9, 2], texts: Vec::new(), names: Vec::new() }.stays::<8192>(100), None::<Stays>);
     }
 }

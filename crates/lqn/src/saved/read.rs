@@ -363,21 +363,8 @@ impl Reader<'_> {
 
     /// Every block lies on the strand of the entry or of a branch, not within itself.
     fn check_blocks(&mut self, entry: &EntryTotal, item: &str) {
-        let mut known: FxHashSet<u64> = FxHashSet::default();
-        for key in entry.blocks.keys() {
-            let mut path = vec![*key];
-            while let Some(branch) = path.last().and_then(|key| entry.blocks.get(key)).and_then(|block| block.at.branch)
-            {
-                if !has_branch(entry, branch) || path.len() > entry.blocks.len() {
-                    self.wrong(item, format!("block {} lies on no strand of the entry", digits(*key)));
-                    break;
-                }
-                if known.contains(&branch.block) {
-                    break;
-                }
-                path.push(branch.block);
-            }
-            known.extend(path);
+        for key in stray_blocks(entry) {
+            self.wrong(item, format!("block {} lies on no strand of the entry", digits(key)));
         }
     }
 
@@ -422,7 +409,28 @@ impl Reader<'_> {
     }
 }
 
-fn has_branch(entry: &EntryTotal, branch: Branch) -> bool {
+/// The blocks on the way to which one lies on no strand of the entry, or within itself, by that one.
+pub(super) fn stray_blocks(entry: &EntryTotal) -> impl Iterator<Item = u64> {
+    let mut known: FxHashSet<u64> = FxHashSet::default();
+    let stray = move |first: &u64| {
+        let (mut path, mut stray) = (vec![*first], None);
+        while let Some(branch) = path.last().and_then(|key| entry.blocks.get(key)).and_then(|block| block.at.branch) {
+            if !has_branch(entry, branch) || path.len() > entry.blocks.len() {
+                stray = Some(*first);
+                break;
+            }
+            if known.contains(&branch.block) {
+                break;
+            }
+            path.push(branch.block);
+        }
+        known.extend(path);
+        stray
+    };
+    entry.blocks.keys().filter_map(stray)
+}
+
+pub(super) fn has_branch(entry: &EntryTotal, branch: Branch) -> bool {
     entry.blocks.get(&branch.block).is_some_and(|block| (branch.branch as usize) < block.branches.len())
 }
 

@@ -31,22 +31,7 @@ pub fn write_keeping(sub: &SubModel, merge: &str, kept: Option<&Kept>) -> String
     text
 }
 
-/// What of a sub-model is in a document.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Part {
-    /// All of it.
-    All,
-    /// All but what there is much of.
-    Head,
-}
-
 pub(super) fn document(sub: &SubModel, merge: &str, kept: Option<&Kept>) -> Document {
-    shaped(sub, merge, kept, Part::All)
-}
-
-/// Some of a sub-model.
-pub(super) fn shaped(sub: &SubModel, merge: &str, kept: Option<&Kept>, part: Part) -> Document {
-    let is_whole = part == Part::All;
     let order = sub.canonical_order();
     let mut numbers = vec![0_u32; order.len()];
     for (number, index) in order.iter().enumerate() {
@@ -77,7 +62,7 @@ pub(super) fn shaped(sub: &SubModel, merge: &str, kept: Option<&Kept>, part: Par
             last_end: total.last_end,
             ids: IdsShape::of(&total.ids),
             told_ids: IdsShape::of(&total.told_ids),
-            starts: is_whole.then(|| StartsShape::of(&total.starts)).flatten(),
+            starts: StartsShape::of(&total.starts),
             undated: (total.undated != Undated::default()).then_some(UndatedShape {
                 traces: total.undated.traces,
                 operations: total.undated.operations,
@@ -85,14 +70,14 @@ pub(super) fn shaped(sub: &SubModel, merge: &str, kept: Option<&Kept>, part: Par
             }),
             response: MomentsShape::of(&total.response),
             grain: total.grain,
-            responses: if is_whole { total.responses.text() } else { String::new() },
-            stays: is_whole.then(|| StaysShape::of(&total.stays)).flatten(),
+            responses: total.responses.text(),
+            stays: StaysShape::of(&total.stays),
             clients: total.clients,
             think: MomentsShape::of(&total.think),
         })
         .collect();
     scenarios.sort_by(|left, right| left.name.cmp(&right.name));
-    let entries = order.iter().map(|index| entry_shape(sub, sub.entry(*index), &numbers, part)).collect();
+    let entries = order.iter().map(|index| entry_shape(sub, sub.entry(*index), &numbers)).collect();
     Document {
         version: VERSION,
         merge: merge.to_owned(),
@@ -106,8 +91,7 @@ pub(super) fn shaped(sub: &SubModel, merge: &str, kept: Option<&Kept>, part: Par
     }
 }
 
-fn entry_shape(sub: &SubModel, entry: &EntryTotal, numbers: &[u32], part: Part) -> EntryShape {
-    let is_whole = part == Part::All;
+fn entry_shape(sub: &SubModel, entry: &EntryTotal, numbers: &[u32]) -> EntryShape {
     let positions: BTreeMap<Position, &WorkTotal> = entry.work.iter().map(|(at, work)| (*at, work)).collect();
     let blocks: BTreeMap<u64, &BlockTotal> = entry.blocks.iter().map(|(key, block)| (*key, block)).collect();
     let (calls, pairs) = timing::shapes(sub, entry, numbers);
@@ -123,11 +107,11 @@ fn entry_shape(sub: &SubModel, entry: &EntryTotal, numbers: &[u32], part: Part) 
         moved_waits: entry.moved_waits,
         untimed_delays: entry.untimed_delays,
         response: MomentsShape::of(&entry.response),
-        responses: if is_whole { entry.responses.text() } else { String::new() },
+        responses: entry.responses.text(),
         calls,
         pairs,
-        stays: is_whole.then(|| StaysShape::of(&entry.stays)).flatten(),
-        visits: is_whole.then(|| StaysShape::of(&entry.visits)).flatten(),
+        stays: StaysShape::of(&entry.stays),
+        visits: StaysShape::of(&entry.visits),
         way: MomentsShape::of(&entry.way),
         batches: (entry.batches != Batches::default()).then(|| BatchesShape {
             time: MomentsShape::of(&entry.batches.time),
@@ -147,7 +131,6 @@ fn entry_shape(sub: &SubModel, entry: &EntryTotal, numbers: &[u32], part: Part) 
         witnesses: entry
             .witnesses
             .iter()
-            .filter(|_| is_whole)
             .map(|witness| WitnessShape {
                 scenario: witness.scenario.to_string(),
                 run: witness.run.to_string(),

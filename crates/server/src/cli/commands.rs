@@ -50,7 +50,7 @@ pub fn explain(exemplars: &[u8], period: &Recorded, arguments: &[OsString]) -> O
         if let Some(name) = asked(arguments) {
             let (model, quiet) = (folder.join("period.json"), "--quiet".into());
             let output = [quiet, "--format".into(), "json".into(), "--output".into(), model.clone().into_os_string()];
-            let mut files = vec![write(folder.join("period"), &period.submodel)?];
+            let mut files = vec![write(folder.join("period"), period.content())?];
             if !period.utilisation.is_empty() {
                 files.extend(["--utilisation".into(), write(folder.join("metrics"), &period.utilisation)?]);
             }
@@ -136,7 +136,7 @@ pub fn validate(period: &Recorded, other: Option<&Recorded>, arguments: &[OsStri
     }
     let own = other.unwrap_or(period);
     in_folder(|folder| {
-        let mut all = vec!["--against".into(), write(folder.join("recorded"), &own.submodel)?.into()];
+        let mut all = vec!["--against".into(), write(folder.join("recorded"), own.content())?.into()];
         if !own.utilisation.is_empty() {
             all.extend(["--utilisation".into(), write(folder.join("metrics"), &own.utilisation)?.into()]);
         }
@@ -165,7 +165,7 @@ fn on_models(
     if periods.iter().all(|own| own.utilisation.is_empty()) {
         return in_folder(|folder| {
             let file =
-                |(number, own): (usize, &&Recorded)| write(folder.join(name(number, periods.len())), &own.submodel);
+                |(number, own): (usize, &&Recorded)| write(folder.join(name(number, periods.len())), own.content());
             let files: Vec<PathBuf> = periods.iter().enumerate().map(file).collect::<Result<_, _>>()?;
             start(command, &files, arguments)
         });
@@ -187,7 +187,7 @@ fn on_models(
         let mut models = Vec::new();
         for (number, own) in periods.iter().enumerate() {
             let name = name(number, periods.len());
-            let mut files = vec![write(folder.join(&name), &own.submodel)?];
+            let mut files = vec![write(folder.join(&name), own.content())?];
             if !own.utilisation.is_empty() {
                 files.extend(["--utilisation".into(), write(folder.join("metrics"), &own.utilisation)?]);
             }
@@ -218,8 +218,8 @@ fn in_folder(act: impl FnOnce(&Path) -> Outcome) -> Outcome {
     outcome
 }
 
-fn write(path: PathBuf, text: impl AsRef<[u8]>) -> Result<PathBuf, String> {
-    fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
+fn write(path: PathBuf, content: impl AsRef<[u8]>) -> Result<PathBuf, String> {
+    fs::write(&path, content).map_err(|error| format!("{}: {error}", path.display()))?;
     Ok(path)
 }
 

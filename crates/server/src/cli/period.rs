@@ -231,7 +231,7 @@ impl Other {
 }
 
 fn export(which: &Which, utilisation: Option<&Path>) -> Outcome {
-    let recorded = which.place.recorded(which.ends())?.ok_or(NOTHING)?;
+    let recorded = which.place.exported(which.ends())?.ok_or(NOTHING)?;
     match utilisation {
         Some(file) => {
             fs::write(file, &recorded.utilisation).map_err(|error| format!("{}: {error}", file.display()))?;
@@ -282,7 +282,7 @@ impl Asked {
     /// Runs a command that takes utilisation with what metrics tell of the period.
     fn run_metered(&self, command: &str) -> Outcome {
         let recorded = self.recorded()?;
-        commands::run(command, &[recorded.submodel], &recorded.utilisation, &self.arguments)
+        commands::run(command, &[recorded.content()], &recorded.utilisation, &self.arguments)
     }
 
     /// Warns of a change within the period, of which the model is the mean of before and after.

@@ -117,14 +117,27 @@ impl Place {
         }
     }
 
-    /// The saved sub-model of a period and what metrics tell of it; `None` where nothing was recorded.
+    /// The saved sub-model of a period and what metrics tell of it, for commands; `None` where nothing was recorded.
     pub fn recorded(&self, ends: Ends<'_>) -> Result<Option<Recorded>, String> {
+        self.recorded_by(ends, Recorded::packed)
+    }
+
+    /// The same, for people and other programs.
+    pub fn exported(&self, ends: Ends<'_>) -> Result<Option<Recorded>, String> {
+        self.recorded_by(ends, Recorded::of)
+    }
+
+    fn recorded_by(
+        &self,
+        ends: Ends<'_>,
+        of: impl FnOnce(&Store, Period) -> Result<Option<Recorded>, StoreError>,
+    ) -> Result<Option<Recorded>, String> {
         match self.server()? {
             Some(client) => {
                 let text = self.ask(&client, &Method::GET, "/v1/period/recorded", ends, "")?;
                 serde_json::from_str(&text).map(Some).map_err(|error| format!("{}: {error}", self.store))
             }
-            None => Recorded::of(&self.open()?, period(ends)?).map_err(self.failed()),
+            None => of(&self.open()?, period(ends)?).map_err(self.failed()),
         }
     }
 

@@ -50,9 +50,12 @@ pub struct Arguments {
     /// Listens elsewhere than on loopback without TLS, which a proxy in front of it does
     #[arg(long, conflicts_with = "tls_certificate")]
     tls_by_proxy: bool,
-    /// A TOML file: from where metrics are fetched, and what the system's nodes have
+    /// A TOML file: from where metrics are fetched, what the system's nodes have, and the environment that is taken
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
+    /// Takes spans and metrics of one environment, such as `production`, and those that name none; others are set aside, and counted
+    #[arg(long, value_name = "NAME")]
+    environment: Option<Arc<str>>,
     /// Seconds without a new span after which a complete trace is folded: 6, or the limit where that is less. SDKs send every five unless told otherwise
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     grace: Option<f64>,
@@ -99,7 +102,7 @@ fn probability(text: &str) -> Result<f64, String> {
 }
 
 impl Arguments {
-    fn working(&self) -> Result<Working, String> {
+    fn working(&self, config: &Config) -> Result<Working, String> {
         const SECOND: f64 = 1e9;
         let mut working = Working::default();
         working.gathering.limit = (self.limit * SECOND) as u64;
@@ -115,6 +118,7 @@ impl Arguments {
         };
         working.retention = u64::from(self.retention) * 24 * 3600 * 1_000_000_000;
         working.folding.sampling = self.sampling;
+        working.environment = self.environment.clone().or_else(|| config.environment.clone());
         Ok(working)
     }
 
@@ -203,8 +207,8 @@ pub fn run(arguments: &Arguments) -> Outcome {
     let config = arguments.config.as_deref().map_or_else(|| Ok(Config::default()), Config::read)?;
     let store = &arguments.store;
     let files = arguments.files.clone().unwrap_or_else(|| store.beside());
-    let service =
-        Service::start_at(store, &files, arguments.working()?).map_err(|error| refused(store, &files, &error))?;
+    let service = Service::start_at(store, &files, arguments.working(&config)?)
+        .map_err(|error| refused(store, &files, &error))?;
     if service.lost() > 0 {
         eprintln!(
             "warning: {} that were open are no longer in the journal, and count as set aside",

@@ -28,6 +28,7 @@ use crate::lately::Lately;
 use crate::puts::Puts;
 use crate::requests::Requests;
 use crate::store::{Location, Store, StoreError, Sums};
+use crate::told::Told;
 use crate::worker::{Worker, WorkerError, Working};
 use clock::{Age, Clock};
 pub use clock::{WRONG, wall_clock};
@@ -169,6 +170,8 @@ pub struct Service {
     lately: Lately,
     /// What questions about periods came to.
     sums: Arc<Sums>,
+    /// What they were told.
+    told: Arc<Told>,
     /// How many spans were open when it stopped the last time that are not in the journal any more.
     lost: u64,
     system: OnceLock<System>,
@@ -256,6 +259,7 @@ impl Service {
             files: files.to_owned(),
             lately: Lately::default(),
             sums: Arc::default(),
+            told: Arc::default(),
             lost,
             system: OnceLock::new(),
             questions: Arc::new(Semaphore::new(QUESTIONS)),
@@ -430,6 +434,11 @@ impl Service {
     /// What was made for the page.
     pub(crate) fn lately(&self) -> &Lately {
         &self.lately
+    }
+
+    /// What questions about periods were told.
+    pub(crate) fn told(&self) -> &Arc<Told> {
+        &self.told
     }
 
     /// Waits for a turn to ask the store; `None` where too many wait.

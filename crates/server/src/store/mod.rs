@@ -22,17 +22,19 @@ mod thin;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
 use dyelog::diagnostic::Diagnostics;
+use dyelog::lqn::digest::Digest;
 use dyelog::lqn::saved;
 use dyelog::lqn::submodel::SubModel;
 
 use crate::aside::{Aside, Why};
 use crate::counts::Counts;
-use crate::late::{self, Answers};
+use crate::late::{self, Answer, Answers};
 use crate::meter::{SeriesKey, Standing};
 use crate::metered::Metered;
 use crate::parts::Glance;
@@ -342,6 +344,35 @@ impl Store {
                 late::join(submodel, &answers);
             }
             Ok(sum)
+        })
+    }
+
+    /// A digest of all that answers about a period depend on: as long as it is the same, so are they.
+    ///
+    /// # Errors
+    /// When the store cannot be read, or what it holds cannot.
+    pub fn state(&self, from: u64, to: u64) -> Result<u128, StoreError> {
+        /// The digests of states are a kind of their own.
+        const STATE: u64 = 0x5354;
+        self.database.view(|database| {
+            let mut digest = sums::digest(database, (from, to), Digest::of(STATE))?;
+            for (Answer { caller, peer, callee }, seen) in answers::read(database)? {
+                digest = [caller, peer, callee].into_iter().fold(digest, Digest::key).word(seen);
+            }
+            for (why, spans) in asides::read(database, from, to)? {
+                digest = digest.word(why.number()).word(spans);
+            }
+            let metered = self.metered(from, to)?;
+            if let Some((first, last)) = metered.no_room {
+                digest = digest.word(first).word(last);
+            }
+            for (key, totals) in &metered.series {
+                let mut hasher = DefaultHasher::new();
+                key.hash(&mut hasher);
+                digest = digest.word(hasher.finish()).word(totals.len() as u64);
+                digest = totals.iter().fold(digest, |digest, (time, total)| digest.word(*time).word(total.to_bits()));
+            }
+            Ok(digest.finish().0)
         })
     }
 

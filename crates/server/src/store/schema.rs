@@ -4,7 +4,7 @@ use super::StoreError;
 use super::database::Database;
 
 /// What makes each version of the one before; the first one of an empty database. Types are SQLite's: others have theirs for them.
-const MIGRATIONS: [&str; 9] = [
+const MIGRATIONS: [&str; 10] = [
     "
     CREATE TABLE progress (
         id INTEGER PRIMARY KEY CHECK (id = 0),
@@ -105,6 +105,8 @@ const MIGRATIONS: [&str; 9] = [
     );
     CREATE UNIQUE INDEX sums_by_start ON sums (start, length);
 ",
+    // From here on nothing of what is packed is JSON: earlier programs cannot read it. Intervals stay as they were packed; sums are made anew, and long periods are read from them.
+    "DELETE FROM sums;",
 ];
 
 /// Brings a store to this program's version.

@@ -12,6 +12,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use dyelog::lqn::digest::Digest;
 use dyelog::lqn::submodel::SubModel;
 use dyelog::lqn::together;
 
@@ -260,6 +261,15 @@ fn rows(database: &dyn Database, from: u64, to: u64) -> Result<Vec<Row>, StoreEr
         let (start, length) = (number(1)?, number(2)?.max(1));
         Ok(Row { id: row.number(0)?, start, length, touched: row.number(3)?, spans: number(4)?, bytes: number(5)? })
     })
+}
+
+/// A digest with all that intervals which reach into a period hold, as far as rows tell it.
+pub fn digest(database: &dyn Database, (from, to): (u64, u64), digest: Digest) -> Result<Digest, StoreError> {
+    let of = |digest: Digest, row: &Row| {
+        let words = [row.id.cast_unsigned(), row.start, row.length, row.touched.cast_unsigned(), row.spans, row.bytes];
+        words.into_iter().fold(digest, Digest::word)
+    };
+    Ok(rows(database, from, to)?.iter().fold(digest, of))
 }
 
 /// How many of these parts are looked at together.

@@ -7,6 +7,7 @@ mod browser;
 mod conservation;
 mod cut;
 mod elsewhere;
+mod environments;
 mod faults;
 mod home;
 mod hostile;

@@ -1,6 +1,7 @@
 //! Sums that are remembered from one question to the next, or stand in the database, change no answer.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use dyelog::lqn::saved;
 use dyelog_server::answer::Answer;
@@ -11,7 +12,8 @@ use dyelog_server::period::Period;
 use dyelog_server::store::{LEVELS, Location, Store, Sums};
 
 use crate::home::Home;
-use crate::support::{BEGIN, SECOND, of_file, trace};
+use crate::program::Program;
+use crate::support::{BEGIN, Recorded, SECOND, of_file, request, trace};
 
 const LENGTH: u64 = LEVELS[0].length;
 const MINUTE: u64 = LEVELS[1].length;
@@ -152,4 +154,54 @@ fn intervals_without_a_sum_do_not_hold_up_others() {
     assert_eq!(found, (2, 3));
     assert!(store.period(begin, begin + 36 * MINUTE).is_err());
     assert!(store.period(begin + 12 * MINUTE, begin + 36 * MINUTE).unwrap().is_some());
+}
+
+/// Answers are remembered for as long as nothing comes to their period that changes them.
+#[test]
+fn an_answer_is_told_again_until_something_comes_late() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.db");
+    let start = || Program::start(&path, &["--grace", "0.1"]);
+    let program = start();
+    let put = |program: &Program, spans: &[Recorded], folded: u64| {
+        assert_eq!(program.put(&request(spans)).unwrap().status, 200);
+        let begin = Instant::now();
+        while program.figure("dyelog_spans{state=\"folded\"}") + program.figure("dyelog_spans{state=\"set_aside\"}")
+            < folded
+        {
+            assert!(begin.elapsed() < Duration::from_secs(20), "not folded in time");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        // A checkpoint brings it to the store.
+        std::thread::sleep(Duration::from_millis(2500));
+    };
+    let forms = ["model", "solution", "report"];
+    let period = "from=2023-11-14T22:13:20Z&to=2023-11-14T22:14:20Z";
+    let ask = |program: &Program| {
+        forms.map(|form| {
+            let answer = program.ask("GET", &format!("/v1/period/{form}?{period}"), &[], b"").unwrap();
+            (answer.status, answer.text())
+        })
+    };
+    let spans: Vec<Recorded> = (0..12).flat_map(|number| trace(number, BEGIN + number * SECOND, &[3, 4])).collect();
+    put(&program, &spans, 60);
+    let first = ask(&program);
+    assert!(first.iter().all(|(status, _)| *status == 200), "{first:?}");
+    assert_eq!(ask(&program), first);
+    // It lies in an interval that was asked about.
+    put(&program, &trace(40, BEGIN + 5 * SECOND, &[30]), 63);
+    let late = ask(&program);
+    assert!(first.iter().zip(&late).all(|(first, late)| first != late), "{late:?}");
+    assert_eq!(ask(&program), late);
+    let mut backwards = trace(41, BEGIN + 5 * SECOND, &[]);
+    backwards[0].1.end_time_unix_nano = backwards[0].1.start_time_unix_nano - 1;
+    put(&program, &backwards, 64);
+    let aside = ask(&program);
+    assert!(aside[0].1.contains("T107") && !late[0].1.contains("T107"), "{aside:?}");
+    program.stop();
+    // One that remembers nothing says the same.
+    let program = start();
+    assert_eq!(ask(&program), aside);
+    assert_eq!(program.ask("DELETE", "/v1/period?from=0", &[], b"").unwrap().status, 200);
+    assert!(ask(&program).iter().all(|(status, _)| *status == 404));
 }
