@@ -253,7 +253,10 @@ impl<'a> Assembly<'a> {
         let copies = pool.map_or(1, |pool| if is_delay { pool.copies } else { 1 });
         let seen = || {
             let instances = named.and_then(|name| self.parts.sub.instances.get(&name).copied());
-            let of_pool = || pool.map(|pool| pool.threads.saturating_mul(pool.copies / copies));
+            // Each instance has threads, connections are counted already.
+            let is_of_threads = pool.is_some_and(|pool| pool.of.is_none());
+            let each = self.configuration.instances.get(identifier).filter(|_| is_of_threads).copied().unwrap_or(1);
+            let of_pool = || pool.map(|pool| pool.threads.saturating_mul(pool.copies / copies).saturating_mul(each));
             instances.or_else(of_pool).map(Multiplicity::Finite)
         };
         let threads =

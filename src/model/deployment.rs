@@ -46,6 +46,8 @@ struct Instances<'s> {
     are_apart: bool,
     /// Whether several of those that were there together were on one machine, and share it.
     share_machines: bool,
+    /// How many were on each machine at a time, on the mean.
+    on_each: u32,
     /// By machine, else by instance where none names one, how many invocations were there; nothing where some name none, or came and went.
     spread: BTreeMap<&'s str, u64>,
     /// Of an instance, in thousandths; 0 where not told.
@@ -117,6 +119,8 @@ pub fn placed(sub: &SubModel, configuration: &Configuration) -> Placed {
         shared.extend(sharing);
         placing.share(&processor, machines, sharing, cores, joined.contains(machines));
     }
+    let on_each = tasks.iter().filter(|(_, own)| own.on_each > 1);
+    placing.placed.instances.extend(on_each.map(|(task, own)| ((*task).to_owned(), own.on_each)));
     for (task, _) in tasks.iter().filter(|(_, own)| own.together > 1) {
         placing.dispatch(task, dispatching::of(sub, task));
     }
@@ -536,6 +540,7 @@ fn instances(sub: &SubModel) -> BTreeMap<&str, Instances<'_>> {
             are_requests,
             are_apart,
             share_machines,
+            on_each: if share_machines { (together / spread.len().max(1) as u32).max(1) } else { 1 },
             spread,
             machines: if are_requests || are_apart { BTreeSet::new() } else { machines },
             cores: told_alike(own.iter().map(|(_, seen)| seen.cores)).unwrap_or(0),

@@ -7,8 +7,9 @@ use dyelog::pipeline::Input;
 use crate::deployment::{processors, span};
 use crate::generator::Random;
 use crate::law::reduced;
-use crate::servers::{DEMAND, completed, exponential, station};
+use crate::servers::{DEMAND, completed, exponential, miss, station};
 use crate::stationarity::modelled;
+use crate::waits::{Span, operation};
 
 /// A trace identifier; these are spread over all that there are.
 fn id(number: usize) -> u128 {
@@ -105,4 +106,40 @@ fn sleeping_is_not_taken_for_a_server_that_is_always_busy() {
         let [(_, servers, 1)] = &processors(&model)[..] else { panic!("one processor") };
         assert!(!matches!(servers, Multiplicity::Finite(..23)), "{seed}: {servers:?}");
     }
+}
+
+/// Four workers of one thread on one machine, which take requests off one queue: calls wait there before a span begins.
+#[test]
+fn workers_on_one_machine_have_as_many_threads_together() {
+    let mut random = Random::new(12);
+    let (mut text, mut now, mut free) = (String::new(), 0.0, [0.0_f64; 4]);
+    for number in 0..6000 {
+        now += exponential(&mut random, 1.0 / 140.0);
+        let (worker, first) =
+            free.iter_mut().enumerate().min_by(|left, right| left.1.total_cmp(&right.1)).expect("there are four");
+        let begin = first.max(now + 0.001);
+        *first = begin + exponential(&mut random, 0.018);
+        let of = |service, kind, id, parent, name, at| Span { service, kind, id, parent, name, at };
+        let end = *first + 3e-4;
+        operation(
+            &mut text,
+            number,
+            &[of("gw", 2, 1, 0, "GET", (now, end + 5e-4)), of("gw", 3, 2, 1, "ask", (now + 7e-4, end))],
+        );
+        let mut asked = String::new();
+        operation(&mut asked, number, &[of("web", 2, 3, 2, "serve", (begin, *first))]);
+        let told = |key: &str, value: &str| {
+            format!(",{{\"key\":\"{key}\",\"value\":{{\"stringValue\":\"{value}\"}}}}]}},\"scopeSpans\"")
+        };
+        let resource = [told("service.instance.id", &format!("web-{worker}")), told("host.name", "vm")];
+        for own in resource {
+            asked = asked.replacen("]},\"scopeSpans\"", &own, 1);
+        }
+        text.push_str(&asked);
+    }
+    let (model, origins) = completed(&text, "");
+    let web = model.tasks.iter().find(|task| &*task.name == "web").expect("it is there");
+    assert_eq!((web.multiplicity, web.replicas), (Multiplicity::Finite(4), 1));
+    let off = miss(&model, &origins);
+    assert!(off < 0.1, "off by {off}");
 }

@@ -71,6 +71,8 @@ pub struct Configuration {
     pub bounds: BTreeSet<String>,
     /// How many tasks traces put together on a processor. It stands in no file of configuration.
     pub tenants: BTreeMap<String, u32>,
+    /// By task, how many instances each of its copies stands for, where traces show several on a machine.
+    pub instances: BTreeMap<String, u32>,
 }
 
 /// What holds for tasks and processors without a setting of their own.

@@ -17,8 +17,11 @@ const ENOUGH: f64 = 20.0;
 /// By so many standard errors others of the own instance make stays longer than those of other instances do (ours).
 const CLEAR: f64 = 4.0;
 
-/// Those of other instances make stays longer by no more than this part of what those of the own one do (ours).
+/// Those of other instances make stays longer by no more than this part of what those of the own one do,
 const HARDLY: f64 = 0.25;
+
+/// and by fewer standard errors (ours): where there are more processes than cores, both queue. Under round robin those of others show how many come, and reach five.
+const UNCLEAR: f64 = 6.0;
 
 /// Whether instances of a task on one machine queue each for itself. Of sampled operations nothing is told.
 pub fn are_apart(sub: &SubModel, task: &str) -> bool {
@@ -44,8 +47,10 @@ struct Slopes {
     own: f64,
     /// and at others on its machine.
     others: f64,
-    /// The standard error of the difference.
+    /// The standard error of the difference,
     error: f64,
+    /// and of the second.
+    error_of_others: f64,
 }
 
 /// Sums over stays of one kind: count, sums, and sums of products of the length and both numbers.
@@ -98,10 +103,12 @@ impl Slopes {
             own: (pooled[1][0] * others - pooled[2][0] * both) / determinant,
             others: (pooled[2][0] * own - pooled[1][0] * both) / determinant,
             error: ((own + others + 2.0 * both) / determinant).sqrt(),
+            error_of_others: (own / determinant).sqrt(),
         })
     }
 
     fn are_of_instances(&self) -> bool {
-        self.own - self.others > CLEAR * self.error && self.others < HARDLY * self.own
+        let is_alone = self.others < HARDLY * self.own && self.others < UNCLEAR * self.error_of_others;
+        self.own - self.others > CLEAR * self.error && is_alone
     }
 }

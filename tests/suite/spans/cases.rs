@@ -611,12 +611,13 @@ fn a_call_seen_at_two_levels_is_one() {
     operation "web GET" run=0000000000000001
     1,1,Be | web,1 op="GET"
     1,2,Ac | web,2
-    1,3,Ac | web,3 name="encode"
-    1,4,Ac | web,4
-    1,5,Ac | elastic,1 op="search"
-    1,6,Ac | elastic,2
-    1,7,Ac | web,5
-    1,8,Ed | web,6
+    1,3,Ac | web,3 name="search"
+    1,4,Ac | web,4 name="encode"
+    1,5,Ac | web,5
+    1,6,Ac | elastic,1 op="search"
+    1,7,Ac | elastic,2
+    1,8,Ac | web,6
+    1,9,Ed | web,7
     "#);
 }
 

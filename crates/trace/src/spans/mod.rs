@@ -21,6 +21,7 @@ mod alike;
 mod answers;
 mod assemble;
 pub mod attributes;
+mod awaited;
 mod builder;
 pub mod call_semantics;
 pub mod classify;

@@ -10,6 +10,7 @@ use crate::retained::{Kept, RecordedSpan};
 use crate::spans::SpanOptions;
 use crate::spans::alike;
 use crate::spans::assemble::{Evidence, Findings, Forest, NOBODY, Tree, link, mend, plant};
+use crate::spans::awaited::Awaited;
 use crate::spans::call_semantics::{Tolerance, decide_calls};
 use crate::spans::classify::{Knowledge, Learned, Missing, TreeView, classify};
 use crate::spans::dropped::Dropped;
@@ -144,6 +145,7 @@ impl<'o> Giver<'o> {
         let named = survey.unanswered.name(plan, tree, &known);
         survey.ways.tell(plan);
         survey.sends.tell(plan);
+        survey.awaited.tell(plan);
         for visit in &mut plan.visits {
             visit.clock = survey.skew.clock(visit.clock);
         }
@@ -444,6 +446,8 @@ struct Survey {
     ways: OnTheWay,
     /// The calls that visits make to services without spans, where spans were lost.
     dropped: Dropped,
+    /// Which callers wait for the answers to their calls.
+    awaited: Awaited,
     /// Which senders of messages wait until these are taken.
     sends: Sends,
     /// How the clocks differ.
@@ -454,7 +458,7 @@ impl Survey {
     /// A first look at trees.
     fn add(&mut self, forest: &Forest, grains: &[Grain], options: &SpanOptions, names: &mut Names) {
         self.name_unknown_peers(forest, names);
-        let Self { seen, unknown, unanswered, skew, sends, dropped, ways, lost, .. } = self;
+        let Self { seen, unknown, unanswered, skew, sends, awaited, dropped, ways, lost, .. } = self;
         let (mut tree, mut plan) = (TreeView::default(), SpanPlan::default());
         let nothing = Learned::default();
         for tree_range in &forest.trees {
@@ -469,6 +473,7 @@ impl Survey {
             dropped.observe(&plan, &tree);
             let Tolerance { resolution, grain, .. } = tolerance(&tree, grains);
             sends.observe(&plan, &tree, grain.max(resolution));
+            awaited.observe(&plan, &tree);
             // Where no parent is missing, every service that calls others records spans.
             if *lost > 0.0 {
                 ways.observe(&plan, &tree);

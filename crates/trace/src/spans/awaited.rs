@@ -1,0 +1,155 @@
+//! Whether callers wait for the answers to their calls.
+//!
+//! A CLIENT span lasts until the answer is there, and its caller may have answered before: it made the call and went on. Where the call happens to be short it lies within the visit all the
+//! same. So calls of a kind are looked at together. Where a caller waits, what is left of its visit when it makes the call grows by all that the call takes longer: the slope of one
+//! on the other is 1. Where it does not, the slope is 0. Where the first of several answers is waited for, another call of the visit that began beside it has ended in time.
+
+use rustc_hash::FxHashMap;
+
+use crate::spans::classify::TreeView;
+use crate::spans::plan::{CallKind, Item, SpanPlan, What};
+use dyelog_diagnostic::names::Name;
+
+/// Callers go on where more than one of so many calls outlasts the visit (ours, as for messages),
+const OUTLAST: u64 = 50;
+/// of so many or more,
+const ENOUGH: u64 = 100;
+/// the slope is less than this, by so many standard errors (ours),
+const FLAT: f64 = 0.25;
+const ERRORS: f64 = 3.0;
+/// and in no more than one of so many of those another call of that name ended in time.
+const RIVALS: u64 = 20;
+/// What ends by one part in so many of the call after the visit ends with it.
+const HARDLY: i64 = 20;
+
+/// The calls of an operation of a service, by the name of their spans.
+type Kind = (Name, Name, Name);
+
+/// Sums over calls of a kind: what they take, and what is left of the visit, microseconds. Whole numbers, so that no order matters.
+#[derive(Clone, Copy, Debug, Default)]
+struct Called {
+    count: u64,
+    outlast: u64,
+    rivals: u64,
+    taken: i128,
+    left: i128,
+    taken_squares: i128,
+    left_squares: i128,
+    products: i128,
+}
+
+impl Called {
+    fn add(&mut self, taken: i64, left: i64) {
+        let (taken, left) = (i128::from(taken / 1000), i128::from(left / 1000));
+        self.count += 1;
+        (self.taken, self.left) = (self.taken + taken, self.left + left);
+        self.taken_squares += taken * taken;
+        self.left_squares += left * left;
+        self.products += taken * left;
+    }
+
+    fn is_left_alone(&self) -> bool {
+        let is_seen = self.count >= ENOUGH && self.outlast.saturating_mul(OUTLAST) > self.count;
+        if !is_seen || self.rivals.saturating_mul(RIVALS) > self.outlast {
+            return false;
+        }
+        let count = self.count as f64;
+        let [taken, left] = [self.taken, self.left].map(|sum| sum as f64 / count);
+        let variance = (self.taken_squares as f64 / count - taken * taken).max(0.0);
+        let of_left = (self.left_squares as f64 / count - left * left).max(0.0);
+        let slope = (self.products as f64 / count - taken * left) / variance.max(f64::MIN_POSITIVE);
+        let error = (of_left / (variance.max(f64::MIN_POSITIVE) * count)).sqrt();
+        variance > 0.0 && slope + ERRORS * error < FLAT
+    }
+}
+
+/// What the spans of calls show.
+#[derive(Debug, Default)]
+pub struct Awaited {
+    kinds: FxHashMap<Kind, Called>,
+}
+
+/// Whether a span is a call that its caller may wait for.
+fn may_be_awaited(item: &Item) -> bool {
+    item.client && item.what == What::Call(CallKind::Open) && item.end > item.start
+}
+
+impl Awaited {
+    /// Takes in the calls of a tree; its times are as recorded.
+    pub fn observe(&mut self, plan: &SpanPlan, tree: &TreeView) {
+        let outlasts = |item: &Item| {
+            let margin = item.end.saturating_sub(item.start) / HARDLY;
+            item.end > plan.visit_of(item).end.saturating_add(margin)
+        };
+        // What begins behind the visit is work that goes on when it has answered.
+        let counts = |item: &&Item| {
+            let visit = plan.visit_of(item);
+            let is_seen = !visit.unrecorded && !tree.spans[item.span as usize].lost;
+            may_be_awaited(item) && is_seen && item.start < visit.end
+        };
+        let visit_of = |item: &Item| plan.scopes[item.scope as usize].visit;
+        // By visit and name, when the last call ended that ended in time.
+        let mut ended: FxHashMap<(u32, Name), i64> = FxHashMap::default();
+        if plan.items.iter().filter(counts).any(&outlasts) {
+            for item in plan.items.iter().filter(counts).filter(|item| item.end <= plan.visit_of(item).end) {
+                let last = ended.entry((visit_of(item), item.name)).or_insert(i64::MIN);
+                *last = (*last).max(item.end);
+            }
+        }
+        for item in plan.items.iter().filter(counts) {
+            let visit = plan.visit_of(item);
+            let called = self.kinds.entry((visit.service, visit.operation, item.name)).or_default();
+            called.add(item.end.saturating_sub(item.start), visit.end.saturating_sub(item.start));
+            if outlasts(item) {
+                called.outlast += 1;
+                let last = ended.get(&(visit_of(item), item.name));
+                called.rivals += u64::from(last.is_some_and(|last| *last > item.start));
+            }
+        }
+    }
+
+    /// Marks the calls of a tree for which no caller waits. To make one takes no time.
+    pub fn tell(&self, plan: &mut SpanPlan) {
+        for at in 0..plan.items.len() {
+            let item = &plan.items[at];
+            if may_be_awaited(item) {
+                let visit = plan.visit_of(item);
+                let kind = (visit.service, visit.operation, item.name);
+                if self.kinds.get(&kind).is_some_and(Called::is_left_alone) {
+                    let item = &mut plan.items[at];
+                    (item.what, item.end) = (What::Call(CallKind::Deferred), item.start);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Called;
+
+    fn called(left_of: impl Fn(i64) -> i64) -> Called {
+        let mut called = Called::default();
+        for number in 0..1000_i64 {
+            let taken = 1_000_000 + number * 7919 % 1000 * 10_000;
+            let left = left_of(taken);
+            called.add(taken, left);
+            called.outlast += u64::from(taken > left);
+        }
+        called
+    }
+
+    #[test]
+    fn what_is_left_grows_with_calls_that_are_waited_for() {
+        assert!(called(|_| 4_000_000).is_left_alone());
+        // It gives up some of them.
+        assert!(
+            !called(|taken| taken.min(9_000_000) + 500_000 - i64::from(taken % 40_000 == 0) * 2_000_000)
+                .is_left_alone()
+        );
+        // None outlasts the visit.
+        assert!(!called(|_| 20_000_000).is_left_alone());
+        let quorum = Called { rivals: 500, ..called(|_| 4_000_000) };
+        assert!(!quorum.is_left_alone());
+    }
+}
