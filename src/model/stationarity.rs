@@ -29,7 +29,7 @@ use crate::model::load::{Recording, recorded_at_once, short, toml_key};
 use crate::names::Name;
 
 pub use sampler::OneFactor;
-use series::{Change, FEWEST_CELLS, MATTERS, mean_of, of_counts, of_means};
+use series::{Change, FEWEST_CELLS, MATTERS, Spell, mean_of, of_counts, of_means, spell_of_means};
 use work::Changed;
 
 /// The fewest operations of which changes can be told.
@@ -273,10 +273,19 @@ fn add_borders(cells: &[Stretch], shift: u32, borders: &mut Vec<(i64, i64)>) {
         return;
     }
     let by_rate = || cell_of(cells, shift, &Grid::of(cells, shift).rate()?);
-    let Some(at) = response(cells).map(|change| change.at).or_else(by_rate) else { return };
-    borders.push((cells[at].first, 1_i64.checked_shl(shift).unwrap_or(i64::MAX)));
-    add_borders(&cells[..at], shift, borders);
-    add_borders(&cells[at..], shift, borders);
+    let by_spell = || spell(cells).map(|spell| vec![spell.from, spell.to]);
+    let Some(ats) = response(cells).map(|change| change.at).or_else(by_rate).map(|at| vec![at]).or_else(by_spell)
+    else {
+        return;
+    };
+    let length = 1_i64.checked_shl(shift).unwrap_or(i64::MAX);
+    let mut rest = cells;
+    for at in ats.into_iter().rev() {
+        borders.push((cells[at].first, length));
+        add_borders(&rest[at..], shift, borders);
+        rest = &rest[..at];
+    }
+    add_borders(rest, shift, borders);
 }
 
 /// The first of the cells after a change of the rate, where there are some before it.
@@ -322,6 +331,18 @@ fn told(scenario: &str, total: &ScenarioTotal, rates: Option<&OneFactor>) -> Opt
         ));
     }
     let grid = Grid::of(cells, total.starts.shift());
+    if notes.is_empty()
+        && grid.rate().is_none()
+        && let Some(spell) = spell(cells)
+    {
+        notes.push(format!(
+            "operations respond in {} on the mean from {} s to {} s, and in {} before and after that",
+            time(spell.within),
+            short(seconds(cells[spell.from].first)),
+            short(seconds(cells[spell.to].first)),
+            time(spell.beside)
+        ));
+    }
     if let Some(change) = grid.rate() {
         let border = grid.length * change.at as f64;
         notes.push(format!(
@@ -348,9 +369,16 @@ fn told(scenario: &str, total: &ScenarioTotal, rates: Option<&OneFactor>) -> Opt
 
 /// The change of response times, where there is one.
 fn response(cells: &[Stretch]) -> Option<Change> {
-    let cells: Vec<(f64, f64)> =
-        cells.iter().map(|cell| (cell.response.count as f64, cell.response.sum.as_f64())).collect();
-    of_means(&cells)
+    of_means(&responses(cells))
+}
+
+/// The spell of other response times, where there is one.
+fn spell(cells: &[Stretch]) -> Option<Spell> {
+    spell_of_means(&responses(cells))
+}
+
+fn responses(cells: &[Stretch]) -> Vec<(f64, f64)> {
+    cells.iter().map(|cell| (cell.response.count as f64, cell.response.sum.as_f64())).collect()
 }
 
 /// How many times as much numbers of starts vary as those of independent arrivals; 1 where it is no more than by chance.

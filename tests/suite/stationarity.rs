@@ -293,6 +293,22 @@ fn deployed(seed: u64, factor: f64) -> Vec<(f64, f64)> {
     stays
 }
 
+/// A server that is slower for a fifth of the recording, and well again after that.
+#[test]
+fn an_incident_that_passes_is_told_and_left_out() {
+    for seed in [61, 62, 63] {
+        let mut stays = station(seed, 4, 0.3, 6000);
+        for stay in &mut stays[2000..3400] {
+            stay.1 = stay.0 + 1.8 * (stay.1 - stay.0);
+        }
+        let notes = told(&stays);
+        assert!(notes.iter().any(|note| note.contains("before and after that")), "{notes:?}");
+        let (own, _, operations, _) = modelled(&[input(&stays)], "");
+        assert!((own / DEMAND - 1.0).abs() < 0.06, "{own}");
+        assert!((2300..2700).contains(&operations), "{operations}");
+    }
+}
+
 /// Work that changes is named beside responses, and not where the load alone does.
 #[test]
 fn work_that_changes_is_told() {
