@@ -116,7 +116,7 @@ fn workers_on_one_machine_have_as_many_threads_together() {
     for number in 0..6000 {
         now += exponential(&mut random, 1.0 / 140.0);
         let (worker, first) =
-            free.iter_mut().enumerate().min_by(|left, right| left.1.total_cmp(&right.1)).expect("there are four");
+            free.iter_mut().enumerate().min_by(|left, right| left.1.total_cmp(right.1)).expect("there are four");
         let begin = first.max(now + 0.001);
         *first = begin + exponential(&mut random, 0.018);
         let of = |service, kind, id, parent, name, at| Span { service, kind, id, parent, name, at };
