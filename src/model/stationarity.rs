@@ -331,8 +331,9 @@ fn told(scenario: &str, total: &ScenarioTotal, rates: Option<&OneFactor>) -> Opt
         ));
     }
     let grid = Grid::of(cells, total.starts.shift());
+    let rate = grid.rate();
     if notes.is_empty()
-        && grid.rate().is_none()
+        && rate.is_none()
         && let Some(spell) = spell(cells)
     {
         notes.push(format!(
@@ -343,7 +344,7 @@ fn told(scenario: &str, total: &ScenarioTotal, rates: Option<&OneFactor>) -> Opt
             time(spell.beside)
         ));
     }
-    if let Some(change) = grid.rate() {
+    if let Some(change) = rate {
         let border = grid.length * change.at as f64;
         notes.push(format!(
             "{} begin a second in the first {} s, and {} after that",

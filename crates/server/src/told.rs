@@ -1,4 +1,4 @@
-//! Answers about periods that are remembered: whoever asks once more about what did not change is told the same at once.
+//! Answers about periods are remembered: a question that is repeated gets the same answer at once, as long as nothing changed.
 //!
 //! An answer goes with a digest of all that it depends on. What comes late to the period changes that, and so does what is merged, deleted or imported.
 

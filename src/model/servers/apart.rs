@@ -23,7 +23,7 @@ const HARDLY: f64 = 0.25;
 /// and by fewer standard errors (ours): where there are more processes than cores, both queue. Under round robin those of others show how many come, and reach five.
 const UNCLEAR: f64 = 6.0;
 
-/// Whether instances of a task on one machine queue each for itself. Of sampled operations nothing is told.
+/// Whether instances of a task on one machine queue each for itself; `false` where operations were sampled.
 pub fn are_apart(sub: &SubModel, task: &str) -> bool {
     if !sub.scenarios.values().all(load::is_nearly_whole) {
         return false;

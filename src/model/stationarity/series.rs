@@ -131,12 +131,8 @@ fn variance_of_logs(logs: &[f64]) -> f64 {
 /// Whether the means of all stretches within a spell lie on one side of those of all before and after it.
 fn is_enclosed(cells: &[(f64, f64)], spell: &Spell) -> bool {
     let length = (cells.len() / STRETCHES).max(1);
-    let means = |own: &[(f64, f64)]| -> Vec<f64> {
-        own.chunks_exact(length).filter_map(mean_of).map(|(_, mean)| mean).collect()
-    };
-    let within = means(&cells[spell.from..spell.to]);
-    let mut beside = means(&cells[..spell.from]);
-    beside.extend(means(&cells[spell.to..]));
+    let within = means(&cells[spell.from..spell.to], length);
+    let beside = [means(&cells[..spell.from], length), means(&cells[spell.to..], length)].concat();
     are_apart(&within, &beside)
 }
 
@@ -149,12 +145,14 @@ pub fn mean_of(cells: &[(f64, f64)]) -> Option<(f64, f64)> {
 /// Whether the means of all stretches before a border lie on one side of those of all after it.
 fn is_divided(cells: &[(f64, f64)], at: usize) -> bool {
     let length = (cells.len() / STRETCHES).max(1);
-    let means = |own: Vec<(f64, f64)>| -> Vec<f64> {
-        own.chunks_exact(length).filter_map(mean_of).map(|(_, mean)| mean).collect()
-    };
-    let before = means(cells[..at].iter().rev().copied().collect());
-    let after = means(cells[at..].to_vec());
+    let reversed: Vec<(f64, f64)> = cells[..at].iter().rev().copied().collect();
+    let (before, after) = (means(&reversed, length), means(&cells[at..], length));
     are_apart(&before, &after)
+}
+
+/// The means of stretches of so many cells, from the first on; what is left over is none.
+fn means(cells: &[(f64, f64)], length: usize) -> Vec<f64> {
+    cells.chunks_exact(length).filter_map(mean_of).map(|(_, mean)| mean).collect()
 }
 
 /// Whether all of some means lie on one side of all others, and there are enough of both.

@@ -8,10 +8,10 @@ use rustc_hash::FxHashMap;
 
 use crate::spans::classify::TreeView;
 use crate::spans::plan::{CallKind, Item, SpanPlan, What};
+use crate::spans::sends::{HARDLY, Kind, OUTLAST, kind_of};
 use dyelog_diagnostic::names::Name;
 
-/// Callers go on where more than one of so many calls outlasts the visit (ours, as for messages),
-const OUTLAST: u64 = 50;
+/// Callers go on where calls outlast the visit as messages do ([`OUTLAST`]),
 /// of so many or more,
 const ENOUGH: u64 = 100;
 /// the slope is less than this, by so many standard errors (ours),
@@ -19,11 +19,6 @@ const FLAT: f64 = 0.25;
 const ERRORS: f64 = 3.0;
 /// and in no more than one of so many of those another call of that name ended in time.
 const RIVALS: u64 = 20;
-/// What ends by one part in so many of the call after the visit ends with it.
-const HARDLY: i64 = 20;
-
-/// The calls of an operation of a service, by the name of their spans.
-type Kind = (Name, Name, Name);
 
 /// Sums over calls of a kind: what they take, and what is left of the visit, microseconds. Whole numbers, so that no order matters.
 #[derive(Clone, Copy, Debug, Default)]
@@ -98,7 +93,7 @@ impl Awaited {
         }
         for item in plan.items.iter().filter(counts) {
             let visit = plan.visit_of(item);
-            let called = self.kinds.entry((visit.service, visit.operation, item.name)).or_default();
+            let called = self.kinds.entry(kind_of(visit, item)).or_default();
             called.add(item.end.saturating_sub(item.start), visit.end.saturating_sub(item.start));
             if outlasts(item) {
                 called.outlast += 1;
@@ -113,8 +108,7 @@ impl Awaited {
         for at in 0..plan.items.len() {
             let item = &plan.items[at];
             if may_be_awaited(item) {
-                let visit = plan.visit_of(item);
-                let kind = (visit.service, visit.operation, item.name);
+                let kind = kind_of(plan.visit_of(item), item);
                 if self.kinds.get(&kind).is_some_and(Called::is_left_alone) {
                     let item = &mut plan.items[at];
                     (item.what, item.end) = (What::Call(CallKind::Deferred), item.start);

@@ -14,16 +14,16 @@ use dyelog_diagnostic::quantity::{milliseconds, percent};
 use dyelog_diagnostic::{Diagnostic, Place};
 
 /// Senders go on where more than one of so many spans outlasts what it is in (ours, as for second phases).
-const OUTLAST: u64 = 50;
+pub(super) const OUTLAST: u64 = 50;
 /// The same of spans during which something else begins (ours): fewer is what goes on in the background of a sender that waits.
 const BEGIN: u64 = 5;
 /// What begins, or ends, by one part in so many of the span from its end, begins with it, or ends with it.
-const HARDLY: i64 = 20;
+pub(super) const HARDLY: i64 = 20;
 /// Waiting for less than one part in so many of the visits that send is not worth a word.
 const WORTH: i128 = 20;
 
-/// The messages of an operation of a service, by the name of the spans that send them.
-type Kind = (Name, Name, Name);
+/// The messages or calls of an operation of a service, by the name of their spans.
+pub(super) type Kind = (Name, Name, Name);
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Sent {
@@ -122,7 +122,7 @@ impl Sends {
     }
 }
 
-fn kind_of(visit: &Visit, item: &Item) -> Kind {
+pub(super) fn kind_of(visit: &Visit, item: &Item) -> Kind {
     (visit.service, visit.operation, item.name)
 }
 
