@@ -58,6 +58,7 @@ pub fn hosts(parts: &Parts<'_>, configuration: &Configuration, observed: &Observ
             or_waits: None,
             bound: None,
             alone: busy,
+            latency: None,
         };
         found.insert(name, host);
     }

@@ -128,19 +128,16 @@ impl<'s> Station<'s> {
         }
     }
 
-    /// One leaves. Whether that is out of order: before it had its turn.
-    pub fn leaves(&mut self, who: usize, had: &mut [f64]) -> bool {
+    /// One leaves: the part of a server that it had in the end; `None` where that is out of order, before it had its turn.
+    pub fn leaves(&mut self, who: usize, had: &mut [f64]) -> Option<f64> {
         match self {
-            Self::Sharing { there, sum, .. } => {
+            Self::Sharing { share, there, sum } => {
                 had[who] += *sum;
                 *there -= 1;
-                false
+                Some(share.of(*there))
             }
-            Self::Multilevel(levels) => {
-                levels.leaves(who, had);
-                false
-            }
-            Self::FirstCome(line) => line.leaves(who, had),
+            Self::Multilevel(levels) => Some(levels.leaves(who, had)),
+            Self::FirstCome(line) => line.leaves(who, had).then_some(1.0),
         }
     }
 }
@@ -175,9 +172,7 @@ impl Levels {
             while self.new.front().is_some_and(|front| front.has_left) {
                 self.new.pop_front();
             }
-            let [new, old] = self.there.map(|count| count as f64);
-            let first = if new > 0.0 { (self.servers / new).min(1.0) } else { 0.0 };
-            let second = if old > 0.0 { ((self.servers - new).max(0.0) / old).min(1.0) } else { 0.0 };
+            let [first, second] = self.parts();
             let crossing = self.new.front().map(|front| (front.until - self.sums[0]).max(0.0) / first);
             let step = crossing.map_or(time, |crossing| crossing.min(time));
             self.sums[0] += first * step;
@@ -201,7 +196,16 @@ impl Levels {
         self.there[0] + self.there[1] - 1
     }
 
-    fn leaves(&mut self, who: usize, had: &mut [f64]) {
+    /// The part of a server that one has at each level.
+    fn parts(&self) -> [f64; 2] {
+        let [new, old] = self.there.map(|count| count as f64);
+        let first = if new > 0.0 { (self.servers / new).min(1.0) } else { 0.0 };
+        let second = if old > 0.0 { ((self.servers - new).max(0.0) / old).min(1.0) } else { 0.0 };
+        [first, second]
+    }
+
+    /// The part of a server that it had in the end.
+    fn leaves(&mut self, who: usize, had: &mut [f64]) -> f64 {
         let level = match self.new.binary_search_by_key(&who, |own| own.who) {
             Ok(place) => {
                 self.new[place].has_left = true;
@@ -209,6 +213,7 @@ impl Levels {
             }
             Err(_) => 1,
         };
+        let part = self.parts()[level];
         had[who] += self.sums[level];
         self.there[level] -= 1;
         if self.there[level] == 0 {
@@ -218,6 +223,7 @@ impl Levels {
                 self.new.clear();
             }
         }
+        part
     }
 }
 
@@ -248,17 +254,18 @@ impl Line {
         found
     }
 
+    /// Whether it had its turn.
     fn leaves(&mut self, who: usize, had: &mut [f64]) -> bool {
         if let Ok(place) = self.waiting.binary_search(&who) {
             self.waiting.remove(place);
-            return true;
+            return false;
         }
         had[who] += self.clock;
         match self.waiting.pop_front() {
             Some(next) => had[next] = -self.clock,
             None => self.served -= 1,
         }
-        false
+        true
     }
 }
 
@@ -283,7 +290,7 @@ mod tests {
             if begins {
                 station.comes(who, &mut had);
             } else {
-                early += usize::from(station.leaves(who, &mut had));
+                early += usize::from(station.leaves(who, &mut had).is_none());
             }
         }
         (had, early)

@@ -30,6 +30,9 @@ const FULL: f64 = 0.995;
 /// Real processors that are shared may let work end in order more often than equal sharing would, by this part of how often it would not.
 const IN_ORDER: f64 = 0.1;
 
+/// No more stays than so many count for how likely their lengths are (ours): real hosts serve nearly, not quite, in an order that has a name.
+const INDEPENDENT: f64 = 1000.0;
+
 /// What evidence is asked of.
 #[derive(Clone, Copy)]
 pub(super) struct Asked<'o> {
@@ -54,6 +57,8 @@ pub(super) struct Evidence {
     pub servers: u32,
     pub discipline: Discipline,
     pub imputed: Imputed,
+    /// The logarithm of how likely lengths of stays are, relative to a host where nobody waits.
+    pub likelihood: f64,
     /// How far processor time depends on others that were there, in standard errors.
     pub dependence: f64,
     /// The same where what real processors do is tolerated.
@@ -85,13 +90,15 @@ impl Evidence {
     /// The first step.
     pub fn of(asked: Asked<'_>, servers: u32, discipline: Discipline) -> Self {
         let Asked { occupancy, .. } = asked;
-        let Served { had, dependence, uneven, early } = occupancy.served(discipline, &asked.share(servers), servers);
+        let Served { had, dependence, uneven, early, likelihood } =
+            occupancy.served(discipline, &asked.share(servers), servers);
         let tolerance = (1.0 + occupancy.stays() as f64 * NO_CORRELATION * NO_CORRELATION).sqrt();
         let uneven = uneven / tolerance;
         Self {
             servers,
             discipline,
             imputed: Imputed::default(),
+            likelihood: asked.likelihood(likelihood),
             dependence: dependence.abs().max(uneven),
             tolerated: (dependence / tolerance).abs().max(uneven),
             off: 0.0,
@@ -210,12 +217,18 @@ impl Evidence {
 
     /// Minus the logarithm of its likelihood.
     pub fn unlikelihood(&self) -> f64 {
+        self.against() - self.likelihood
+    }
+
+    /// What speaks against it, beside lengths of stays being unlikely.
+    pub fn against(&self) -> f64 {
         0.5 * (self.tolerated.powi(2) + self.off.powi(2) + self.of_order()) + self.discipline.unlikelihood()
     }
 
     /// The same among orders of service of as many servers: by which of them real processors serve.
     pub fn unlikelihood_of_order(&self) -> f64 {
         0.5 * (self.dependence.powi(2) + self.off.powi(2) + self.of_order()) + self.discipline.unlikelihood()
+            - self.likelihood
     }
 }
 
@@ -231,6 +244,12 @@ impl Asked<'_> {
         let seen = self.seen / stations;
         let away = seen - busy - waiting(count, busy);
         (self.occupancy.is_whole(self.probability) && away > AGREES * seen).then_some((busy, away))
+    }
+
+    /// How likely all stays are, by how likely one is. Of what was sampled nobody knows whom stays met.
+    fn likelihood(&self, of_one: f64) -> f64 {
+        let Self { occupancy, probability, .. } = self;
+        if occupancy.is_whole(*probability) { of_one * (occupancy.stays() as f64).min(INDEPENDENT) } else { 0.0 }
     }
 
     /// The part of one of so many servers that a stay has.

@@ -61,7 +61,10 @@ const FULL: f64 = 0.95;
 const NEARLY: f64 = 1.0;
 
 /// What is so much likelier is clearly so, as the logarithm of a ratio (ours).
-const CLEARLY: f64 = 2.0;
+pub(super) const CLEARLY: f64 = 2.0;
+
+/// Numbers of servers fit no more that make lengths of stays so much less likely, as the logarithm of a ratio (ours): three standard errors.
+const UNLIKE: f64 = 4.5;
 
 /// Two levels make servers look like so many times as many at most (ours).
 const TIMES: u32 = 4;
@@ -85,6 +88,8 @@ pub(super) struct Fit {
     pub or_waits: Option<(u32, f64)>,
     /// Minus the logarithm of how likely it is.
     pub unlikelihood: f64,
+    /// What speaks against it, beside lengths of stays being unlikely.
+    against: f64,
 }
 
 /// What is known of servers beside what stays tell.
@@ -108,10 +113,10 @@ impl Fit {
         discipline: Discipline,
         range: (u32, Option<u32>),
         imputed: Imputed,
-        unlikelihood: f64,
+        (unlikelihood, against): (f64, f64),
     ) -> Self {
         let (fitting, busy, or_waits) = (Vec::new(), None, None);
-        Self { servers, is_delay: false, discipline, range, imputed, fitting, busy, or_waits, unlikelihood }
+        Self { servers, is_delay: false, discipline, range, imputed, fitting, busy, or_waits, unlikelihood, against }
     }
 }
 
@@ -139,7 +144,7 @@ pub(super) fn fitted(occupancy: &Occupancy, probability: f64, seen: f64, known: 
 
 /// Fewer servers than there are cores, where they explain stays much better: one thread, a lock, or a quota uses no more.
 pub(super) fn fewer_than(all: &Fit, occupancy: &Occupancy, probability: f64, seen: f64, known: Known) -> Option<Fit> {
-    if all.unlikelihood <= FEWER || !occupancy.is_whole(probability) {
+    if !occupancy.is_whole(probability) {
         return None;
     }
     // A measured share is relative to all cores that metrics or resources tell.
@@ -161,7 +166,8 @@ fn beside_waits(occupancy: &Occupancy, probability: f64, seen: f64, known: Known
     let mut best: Option<(f64, Fit)> = None;
     for servers in counts.into_iter().filter(|servers| (*servers as usize) < occupancy.most) {
         let least = best.as_ref().map_or(fit.unlikelihood + NEARLY, |(least, _)| *least);
-        if prior(servers) >= least {
+        // Nothing is likelier than what nothing speaks against.
+        if prior(servers) >= fit.against + NEARLY {
             continue;
         }
         let all = servers.saturating_mul(occupancy.stations as u32);
@@ -176,7 +182,9 @@ fn beside_waits(occupancy: &Occupancy, probability: f64, seen: f64, known: Known
         }
     }
     match best {
-        Some((score, own)) if is_given && score < fit.unlikelihood || score + CLEARLY < fit.unlikelihood => own,
+        Some((score, own)) if is_given && score < fit.unlikelihood || score + CLEARLY < fit.unlikelihood => {
+            Fit { unlikelihood: score, ..own }
+        }
         Some((_, own)) if !is_given => {
             fit.or_waits = own.busy.map(|busy| (own.servers, busy));
             fit
@@ -288,19 +296,19 @@ fn fitted_where(occupancy: &Occupancy, probability: f64, seen: f64, known: Known
         let servers = (servers / occupancy.stations as u32).max(1);
         let best = best_of(servers, telling(servers));
         let range = (servers, Some(servers));
-        let (discipline, unlikelihood, imputed) = (best.discipline, best.unlikelihood(), best.imputed);
-        return Fit::plain(servers, discipline, range, imputed, unlikelihood);
+        let unlikelihood = (best.unlikelihood(), best.against());
+        return Fit::plain(servers, best.discipline, range, best.imputed, unlikelihood);
     }
     let seen_each = seen / occupancy.stations as f64;
     let most = if probability < 1.0 { (seen_each / probability * 4.0).ceil() as usize + 4 } else { occupancy.most };
     let tried = candidates(most.max(occupancy.most));
     let mut candidates: Vec<Candidate> = Vec::with_capacity(tried.len());
-    let mut fit: Vec<(u32, f64)> = Vec::new();
+    let mut fit: Vec<(u32, f64, f64)> = Vec::new();
     for &servers in &tried {
         let mut evidence = telling(servers);
         for own in &mut evidence {
             while own.fits() && own.look(asked) {}
-            fit.extend(own.fits().then_some((servers, own.imputed.all)));
+            fit.extend(own.fits().then_some((servers, own.imputed.all, own.likelihood)));
             own.forget();
         }
         let due = if probability >= 1.0 { waits::due_to_wait(occupancy, servers, seen, known.kind) } else { 0.0 };
@@ -328,7 +336,10 @@ fn fitted_where(occupancy: &Occupancy, probability: f64, seen: f64, known: Known
         }
     }
     let score = chosen.score();
+    let likelihood = chosen.likeliest().map_or(0.0, |own| own.likelihood);
     let Candidate { servers, evidence, .. } = chosen;
+    fit.retain(|(_, _, own)| *own + UNLIKE >= likelihood);
+    let fit: Vec<(u32, f64)> = fit.into_iter().map(|(servers, all, _)| (servers, all)).collect();
     let least = fit.first().map(|(servers, _)| *servers);
     // What was sampled shows too little of who was there together.
     if probability >= 1.0
@@ -339,7 +350,7 @@ fn fitted_where(occupancy: &Occupancy, probability: f64, seen: f64, known: Known
         let mut whole = Evidence::of(asked, servers, Discipline::Sharing);
         let is_likelier = |whole: &Evidence| whole.fits_within(waits::FITS) && whole.unlikelihood() + unlikely < score;
         while is_likelier(&whole) && whole.look(asked) {}
-        let unlikelihood = whole.unlikelihood() + unlikely;
+        let unlikelihood = (whole.unlikelihood() + unlikely, whole.against() + unlikely);
         if is_likelier(&whole) {
             let range = (least.map_or(servers, |least| servers.min(least)), None);
             let (discipline, imputed) = (Discipline::Sharing, whole.imputed);
@@ -352,7 +363,7 @@ fn fitted_where(occupancy: &Occupancy, probability: f64, seen: f64, known: Known
     let most = fit.last().map_or(servers, |(most, _)| servers.max(*most));
     let range = (least, (most < last).then_some(most));
     let (discipline, imputed) = (best.discipline, best.imputed);
-    Fit { fitting: fit, ..Fit::plain(servers, discipline, range, imputed, score) }
+    Fit { fitting: fit, ..Fit::plain(servers, discipline, range, imputed, (score, score + likelihood)) }
 }
 
 /// A number of servers that is tried.
@@ -369,8 +380,12 @@ struct Candidate {
 impl Candidate {
     /// Minus the logarithm of how likely it is; of what was not looked at yet, no more than that.
     fn score(&self) -> f64 {
-        let least = self.evidence.iter().map(Evidence::unlikelihood).fold(f64::INFINITY, f64::min);
-        least + self.prior + self.due
+        self.likeliest().map_or(f64::INFINITY, Evidence::unlikelihood) + self.prior + self.due
+    }
+
+    /// The order of service that is likeliest.
+    fn likeliest(&self) -> Option<&Evidence> {
+        self.evidence.iter().min_by(|left, right| left.unlikelihood().total_cmp(&right.unlikelihood()))
     }
 }
 

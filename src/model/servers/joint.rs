@@ -407,6 +407,7 @@ fn chosen(tries: &[Tried], form: Form) -> (&Tried, Host) {
         or_waits: None,
         bound: None,
         alone: 0.0,
+        latency: None,
     };
     (tried, host)
 }

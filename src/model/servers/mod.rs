@@ -14,6 +14,7 @@ mod evidence;
 mod fit;
 mod joint;
 mod lasting;
+mod latency;
 mod observed;
 mod occupancy;
 mod of_tasks;
@@ -22,7 +23,7 @@ mod waits;
 
 use std::collections::BTreeMap;
 
-use crate::diagnostic::quantity::percent;
+use crate::diagnostic::quantity::{milliseconds, percent};
 use crate::diagnostic::{Diagnostic, Place, Severity};
 use crate::lqn::submodel::{EntryIndex, EntryTotal, Interaction, ScenarioTotal, SubModel};
 use crate::lqn::together;
@@ -121,6 +122,8 @@ pub struct Host {
     pub or_waits: Option<(u32, f64)>,
     /// How many servers were busy by the times of spans alone.
     pub alone: f64,
+    /// The constant latency of each call to a peer that records no spans, seconds, where it was found.
+    pub latency: Option<f64>,
 }
 
 /// What the time is in which an invocation of an entry works by itself, as parts of it. What is left is queueing, which the model shows by itself.
@@ -137,6 +140,13 @@ pub struct OwnTime {
 impl OwnTime {
     /// All of it is processor time.
     pub const WHOLE: Self = Self { processor: 1.0, delay: 0.0, spread: 1.0 };
+
+    /// The same of longer time, of which that is so large a part. The rest is a constant latency.
+    fn beside(self, part: f64) -> Self {
+        let Self { processor, delay, spread } = self;
+        let spread = if part > 0.0 { spread / (part * part) } else { spread };
+        Self { processor: processor * part, delay: delay * part + (1.0 - part), spread }
+    }
 
     /// Divides work whose demand is all of that time.
     pub fn divide(self, work: &mut Work) {
@@ -179,7 +189,7 @@ impl Traced {
         let given = given(configuration, name);
         traced.leave_out_lasting(parts, configuration, (name, &mut entries), around.candidates, (observed, lost));
         let totals: Vec<&EntryTotal> = entries.iter().map(|index| parts.sub.entry(*index)).collect();
-        let occupancy = Occupancy::of(&totals, &copies(parts, configuration, name, &entries));
+        let mut occupancy = Occupancy::of(&totals, &copies(parts, configuration, name, &entries));
         if occupancy.stays() < ENOUGH {
             return traced;
         }
@@ -189,7 +199,7 @@ impl Traced {
         let stations = occupancy.stations as f64;
         let observed = observed.at(parts, &entries);
         let probability = observed.probability;
-        let seen: f64 = entries.iter().map(|index| observed.present(parts, *index)).sum();
+        let mut seen: f64 = entries.iter().map(|index| observed.present(parts, *index)).sum();
         let busy = configuration.measured.processors.get(name).copied();
         let discipline = Discipline::given(scheduling_given(configuration, name));
         let kind = kind(parts, &entries);
@@ -204,11 +214,19 @@ impl Traced {
         let cores = f64::from(fit.servers) * stations;
         let busy = busy.map(|busy| if bound.is_some() { Busy::Cores(busy.cores(cores)) } else { busy });
         fit = fewer.unwrap_or(fit);
+        let is_peer = probability >= 1.0 && !waits::is_recorded(parts, &entries);
+        let latency = if is_peer { latency::found(&occupancy, seen, known, &fit) } else { None };
+        let (mut left, mut seconds) = (vec![1.0; entries.len()], None);
+        if let Some(found) = latency {
+            seen *= found.left_of_all;
+            (fit, occupancy, left, seconds) = (found.fit, found.occupancy, found.left, Some(found.seconds));
+        }
         let there = seen / probability;
         let is_told = busy.is_some();
         let busy = busy.or(fit.busy.map(Busy::Cores));
         if fit.is_delay {
-            traced.hosts.insert(name.to_owned(), Host::delay(&fit, &occupancy, there));
+            let host = Host { latency: seconds, ..Host::delay(&fit, &occupancy, there) };
+            traced.hosts.insert(name.to_owned(), host);
             return traced;
         }
         let load = match busy {
@@ -232,7 +250,8 @@ impl Traced {
             let spread = if probability < 1.0 { 1.0 } else { fit.imputed.spread[place] };
             // Closed models queue no longer than the traces did. Open ones queue as Poisson arrivals do.
             let waited = if around.is_closed { 1.0 - imputed(place) } else { 1.0 };
-            traced.own.insert(index, OwnTime { spread, ..load.own_time(part, waited, fit.discipline) });
+            let own = OwnTime { spread, ..load.own_time(part, waited, fit.discipline) };
+            traced.own.insert(index, own.beside(left[place]));
         }
         let servers = fit.servers.saturating_mul(occupancy.stations as u32);
         let host = Host {
@@ -249,6 +268,7 @@ impl Traced {
             waits: fit.busy.is_some(),
             or_waits: fit.or_waits.map(|(servers, busy)| (servers, busy / stations)),
             alone: load.imputed,
+            latency: seconds,
         };
         if !of_tasks.some.is_empty() {
             traced.tasks.insert(name.to_owned(), of_tasks.some);
@@ -537,6 +557,7 @@ impl Host {
             waits: false,
             or_waits: None,
             alone: there,
+            latency: None,
         }
     }
 
@@ -588,6 +609,13 @@ fn described(host: &Host) -> String {
         Some((servers, busy)) => format!(
             "{others}; or {servers}, busy {}, where invocations wait for something that was not traced",
             percent(busy / f64::from(servers))
+        ),
+        None => others,
+    };
+    let others = match host.latency {
+        Some(seconds) => format!(
+            "{others}; beside that, each call has a constant latency of {}, as of a network",
+            milliseconds(seconds)
         ),
         None => others,
     };

@@ -47,6 +47,13 @@ struct Seen {
     dated: bool,
 }
 
+impl Seen {
+    /// Nanoseconds.
+    fn length(&self) -> u64 {
+        self.start.abs_diff(self.end)
+    }
+}
+
 /// Stays at a host within stretches of time of which none is missing.
 #[derive(Debug)]
 pub struct Occupancy {
@@ -65,6 +72,12 @@ pub struct Occupancy {
     pub most: usize,
     /// How many stays were recorded.
     dated: usize,
+    /// By kind, the step of its clock, nanoseconds.
+    grains: Vec<f64>,
+    /// The logarithm of the density of lengths, per stay, where nobody waits.
+    alone: f64,
+    /// The mean length of stays, nanoseconds.
+    mean_length: f64,
 }
 
 /// What invocations of an entry do: the service of an instance, and whom they ask.
@@ -106,6 +119,8 @@ pub struct Served {
     pub uneven: f64,
     /// The part of stays that ended before they had their turn.
     pub early: f64,
+    /// The logarithm of how likely lengths of stays are, per stay, relative to a host where nobody waits.
+    pub likelihood: f64,
 }
 
 /// What stays come to with a certain number of servers.
@@ -193,6 +208,11 @@ impl Occupancy {
             seen.extend(kept.into_iter().filter(|stay| stay.start < stay.end()).map(of));
             kinds += PARTS as usize;
         }
+        Self::arranged(seen, whole, kinds, stations)
+    }
+
+    /// Of stays in any order, of so many kinds.
+    fn arranged(mut seen: Vec<Seen>, whole: Vec<Whole>, kinds: usize, stations: usize) -> Self {
         seen.sort_unstable_by_key(|stay| (stay.start, stay.end, stay.kind));
         let edges = edges(&seen);
         let (mut there, mut most) = (vec![0_usize; stations], 0);
@@ -206,7 +226,57 @@ impl Occupancy {
         let most_time = steps.iter().map(|own| own.time).fold(0.0, f64::max);
         let telling = steps.iter().map(|own| own.step * STEPS <= 1.0 && own.time >= LITTLE * most_time).collect();
         let blurred: usize = steps.iter().filter(|own| own.step > COARSE).map(|own| own.count).sum();
-        Self { seen, edges, telling, coarse: 2 * blurred > dated, whole, stations, most, dated }
+        let grains = steps.iter().map(|own| own.grain).collect();
+        let lengths: Vec<f64> = seen.iter().map(|stay| stay.length() as f64).collect();
+        let mean_length = lengths.iter().sum::<f64>() / lengths.len().max(1) as f64;
+        let coarse = 2 * blurred > dated;
+        let (alone, rates) = (0.0, vec![1.0; lengths.len()]);
+        let mut own = Self { seen, edges, telling, coarse, whole, stations, most, dated, grains, alone, mean_length };
+        own.alone = own.density(&lengths, &rates) / dated.max(1) as f64;
+        own
+    }
+
+    /// The shortest length of stays but this part of them, nanoseconds.
+    pub fn shortest(&self, part: f64) -> u64 {
+        let mut lengths: Vec<u64> =
+            self.recorded(self.seen.iter().map(Seen::length)).map(|(_, length)| length).collect();
+        let place = (lengths.len() as f64 * part) as usize;
+        if place >= lengths.len() {
+            return 0;
+        }
+        *lengths.select_nth_unstable(place).1
+    }
+
+    /// The same where so many nanoseconds of each stay are spent elsewhere, with the part of its time that is left to each entry. Of all stays the same is taken, so that
+    /// it does not matter whether it lay before or after what is left.
+    pub fn without(&self, elsewhere: u64) -> (Self, Vec<f64>) {
+        let mut times = vec![(0.0, 0.0); self.whole.len()];
+        for (stay, length) in self.recorded(self.seen.iter().map(Seen::length)) {
+            let (all, left) = &mut times[stay.entry];
+            *all += length as f64;
+            *left += length.saturating_sub(elsewhere) as f64;
+        }
+        let left = |((all, left), whole): (&(f64, f64), &Whole)| {
+            let gone = if *all > 0.0 { (all - left) / all } else { 0.0 };
+            (1.0 - gone / whole.longer.unwrap_or(1.0)).max(0.0)
+        };
+        let parts: Vec<f64> = times.iter().zip(&self.whole).map(left).collect();
+        let rest = |((whole, part), (all, left)): ((&Whole, &f64), &(f64, f64))| {
+            let longer = |longer: f64| if *left > 0.0 { longer * part * all / left } else { 1.0 };
+            Whole { own: whole.own * part, longer: whole.longer.map(longer) }
+        };
+        let whole = self.whole.iter().zip(&parts).zip(&times).map(rest).collect();
+        let shorter = |stay: &Seen| Seen { end: stay.end.saturating_sub_unsigned(elsewhere), ..*stay };
+        let seen = self.seen.iter().map(shorter).filter(|stay| stay.start < stay.end).collect();
+        let mut without = Self::arranged(seen, whole, self.telling.len(), self.stations);
+        // How likely lengths are is told relative to the same.
+        (without.alone, without.mean_length) = (self.alone, self.mean_length);
+        (without, parts)
+    }
+
+    /// The time of all stays together, nanoseconds.
+    pub fn own(&self) -> f64 {
+        self.whole.iter().map(|whole| whole.own).sum()
     }
 
     /// How many stays were recorded.
@@ -235,6 +305,7 @@ impl Occupancy {
         let mut found = vec![0_usize; self.seen.len()];
         let mut had = vec![0.0; self.seen.len()];
         let mut early = 0_usize;
+        let mut rates = vec![1.0; self.seen.len()];
         let empty = || (Station::empty(discipline, share, servers), 0_i64);
         let mut stations: Vec<(Station<'_>, i64)> = (0..self.stations).map(|_| empty()).collect();
         for &(time, begins, number) in &self.edges {
@@ -243,15 +314,82 @@ impl Occupancy {
             *last = time;
             if begins {
                 found[number] = station.comes(number, &mut had);
+            } else if let Some(rate) = station.leaves(number, &mut had) {
+                rates[number] = rate;
             } else {
-                early += usize::from(station.leaves(number, &mut had) && self.telling[self.seen[number].kind]);
+                rates[number] = 0.0;
+                early += usize::from(self.telling[self.seen[number].kind]);
             }
         }
+        self.find_each_other(&mut found);
         let early = early as f64 / self.seen.len().max(1) as f64;
         let uneven = self.uneven(&found, &had);
         let found: Vec<f64> = found.into_iter().map(|found| found as f64).collect();
         let dependence = self.dependence(&found, &had);
-        Served { had, dependence, uneven, early }
+        let likelihood = self.likelihood(&had, &rates);
+        Served { had, dependence, uneven, early, likelihood }
+    }
+
+    /// Stays that begin at one time find each other, whichever of them is looked at first.
+    fn find_each_other(&self, found: &mut [usize]) {
+        let mut first = 0;
+        while first < self.seen.len() {
+            let start = self.seen[first].start;
+            let after = first + self.seen[first..].iter().take_while(|stay| stay.start == start).count();
+            if after - first > 1 {
+                let together = self.seen[first..after].iter().zip(&mut found[first..after]);
+                let mut most: BTreeMap<usize, usize> = BTreeMap::new();
+                for (stay, found) in together {
+                    let most = most.entry(stay.station).or_default();
+                    *most = (*found).max(*most);
+                }
+                let together = self.seen[first..after].iter().zip(&mut found[first..after]);
+                together.for_each(|(stay, found)| *found = most[&stay.station]);
+            }
+            first = after;
+        }
+    }
+
+    /// The logarithm of how likely lengths of stays are, per stay, relative to a host where nobody waits.
+    ///
+    /// With the right servers and order, what stays had are independent times of service of one distribution. So the density of a stay's length is that of its service, times the
+    /// rate at which service grew with the stay when it ended: the part of a server that it had (change of variables). The distribution is the histogram of what stays of its kind
+    /// had, in quarters of octaves: a plug-in estimate of the differential entropy (Beirlant, Dudewicz, Györfi and van der Meulen, 1997). A rate of 0 is that of a stay which cannot have ended so.
+    fn likelihood(&self, had: &[f64], rates: &[f64]) -> f64 {
+        let (mut sum, mut product) = (0.0_f64, 1.0_f64);
+        for (_, rate) in self.recorded(rates.iter().copied()).filter(|(_, rate)| *rate > 0.0) {
+            product *= rate;
+            if product < f64::MIN_POSITIVE / f64::EPSILON {
+                (sum, product) = (sum + product.ln(), 1.0);
+            }
+        }
+        (self.density(had, rates) + sum + product.ln()) / self.dated.max(1) as f64 - self.alone
+    }
+
+    /// The sum of the logarithms of the densities of what stays had.
+    fn density(&self, had: &[f64], rates: &[f64]) -> f64 {
+        let mut bins = vec![[0_u32; BINS + 2]; self.grains.len()];
+        let mut blurred = 0.0_f64;
+        for (stay, (had, rate)) in self.recorded(had.iter().zip(rates)) {
+            let grain = self.grains[stay.kind];
+            // Clocks that step make lengths look alike: they are blurred by what the steps of begin and end come to.
+            blurred = (blurred + GOLDEN).fract();
+            let had = had + grain * (blurred - 0.5);
+            bins[stay.kind][if *rate > 0.0 { bin(had, grain) } else { BINS + 1 }] += 1;
+        }
+        let of_kind = |(bins, grain): (&[u32; BINS + 2], &f64)| {
+            let count: f64 = bins.iter().map(|count| f64::from(*count)).sum();
+            let of_bin = |(bin, own): (usize, &u32)| {
+                let own = f64::from(*own);
+                match own {
+                    0.0 => 0.0,
+                    _ if bin == BINS + 1 => own * (IMPOSSIBLE / self.mean_length).ln(),
+                    _ => own * (own / (count * width(bin, *grain))).ln(),
+                }
+            };
+            bins.iter().enumerate().map(of_bin).sum::<f64>()
+        };
+        bins.iter().zip(&self.grains).map(of_kind).sum()
     }
 
     /// What follows from what stays had.
@@ -274,7 +412,7 @@ impl Occupancy {
     fn parts(&self, had: &[f64]) -> (Vec<f64>, f64) {
         let (mut own, mut processor) = (vec![0.0; self.whole.len()], vec![0.0; self.whole.len()]);
         for (stay, had) in self.recorded(had) {
-            own[stay.entry] += stay.start.abs_diff(stay.end) as f64;
+            own[stay.entry] += stay.length() as f64;
             processor[stay.entry] += had;
         }
         let part = |own: f64, processor: f64| (own > 0.0).then(|| (processor / own).clamp(0.0, 1.0));
@@ -305,9 +443,9 @@ impl Occupancy {
             let (length, mean_had) = means[stay.kind];
             let (number, longer, more) = &mut batches[stay.entry];
             *number += 1;
-            *longer += stay.start.abs_diff(stay.end) as f64 - length;
+            *longer += stay.length() as f64 - length;
             *more += had - mean_had;
-            together[stay.entry].0 += stay.start.abs_diff(stay.end) as f64;
+            together[stay.entry].0 += stay.length() as f64;
             together[stay.entry].1 += had;
             if *number == BATCH {
                 let (full, squares, both) = &mut sums[stay.entry];
@@ -328,7 +466,7 @@ impl Occupancy {
     /// Of a stay of given length at servers that slow nobody, the part in which others would have slowed it does not depend on the length: so what it would have had
     /// falls with that part. Where servers do slow, stays grow with that part, and what they had does not depend on it.
     fn unslowed(&self, had: &[f64]) -> f64 {
-        let own: Vec<f64> = self.seen.iter().map(|stay| stay.start.abs_diff(stay.end) as f64).collect();
+        let own: Vec<f64> = self.seen.iter().map(|stay| stay.length() as f64).collect();
         let slowed: Vec<f64> = own.iter().zip(had).map(|(own, had)| 1.0 - had / own).collect();
         let work = self.dependence(&slowed, had);
         if work >= -TELLS {
@@ -398,7 +536,7 @@ impl Occupancy {
         let mut sums = vec![(0.0, 0.0, 0.0); self.telling.len()];
         for (stay, had) in self.recorded(had) {
             let (count, length, sum) = &mut sums[stay.kind];
-            (*count, *length, *sum) = (*count + 1.0, *length + stay.start.abs_diff(stay.end) as f64, *sum + had);
+            (*count, *length, *sum) = (*count + 1.0, *length + stay.length() as f64, *sum + had);
         }
         sums.into_iter().map(|(count, length, had)| (length / count, had / count)).collect()
     }
@@ -410,7 +548,7 @@ impl Occupancy {
         for (stay, had) in self.recorded(had) {
             let (length, mean_had) = means[stay.kind];
             let of_entry = &mut variances[stay.entry];
-            of_entry.0 += (stay.start.abs_diff(stay.end) as f64 - length).powi(2);
+            of_entry.0 += (stay.length() as f64 - length).powi(2);
             of_entry.1 += (had - mean_had).powi(2);
         }
         let factor = |((whole, own), part): (&(f64, f64), &f64)| {
@@ -422,7 +560,7 @@ impl Occupancy {
 
     /// The mean length of stays, nanoseconds.
     pub fn mean_stay(&self) -> f64 {
-        self.seen.iter().map(|stay| stay.start.abs_diff(stay.end) as f64).sum::<f64>() / self.seen.len().max(1) as f64
+        self.mean_length
     }
 
     /// How far the mean of what stays had differs between those that found different numbers, beyond chance: the square root of what the sum of squares has more than two
@@ -503,6 +641,8 @@ struct Steps {
     step: f64,
     /// The time of all of them together, nanoseconds.
     time: f64,
+    /// The step of their clock, nanoseconds.
+    grain: f64,
 }
 
 /// By kind, what its stays come to.
@@ -528,9 +668,36 @@ fn steps(seen: &[Seen], kinds: usize) -> Vec<Steps> {
             count: kind.count as usize,
             step: step.map_or(0.0, |step| step as f64 * kind.count as f64 / kind.length),
             time: kind.length,
+            grain: step.map_or(0.0, |step| step as f64),
         }
     };
     all.into_iter().map(of).collect()
+}
+
+/// Bins of what stays had: quarters of octaves from a nanosecond on, with one for all that is shorter.
+const BINS: usize = 4 * 60;
+
+/// The density of a stay that cannot have ended so, relative to the mean length (ours): one of so many.
+const IMPOSSIBLE: f64 = 0.001;
+
+/// Multiples of the golden ratio fill an interval evenly.
+const GOLDEN: f64 = 0.618_033_988_749_894_9;
+
+/// The bin of a time: by the exponent and the first two bits of the mantissa.
+fn bin(time: f64, grain: f64) -> usize {
+    if time < grain.max(1.0) {
+        return 0;
+    }
+    let quarters = (time.to_bits() >> 50) as usize - (1023 << 2);
+    quarters.min(BINS - 1) + 1
+}
+
+/// How wide a bin is, nanoseconds.
+fn width(bin: usize, grain: f64) -> f64 {
+    match bin.checked_sub(1) {
+        None => grain.max(1.0),
+        Some(quarters) => ((quarters / 4) as f64).exp2() / 4.0,
+    }
 }
 
 /// A correlation of so many standard errors tells that there is one, and one below the second that there is none.

@@ -1,0 +1,66 @@
+//! The constant latency of calls to peers that record no spans: network, connection handling, a proxy.
+//!
+//! The time of a call to such a peer holds the way there and back. Taken for demand, it makes servers look busier than they are, and predicted queues too long. A
+//! server tells it from work: the next one begins as soon as the one before has left, while it is on the way. So of the latencies that no call is shorter than, the one
+//! is taken with which what stays had depends least on what they found. Of all calls the same is taken: what varies cannot be told from work so.
+
+use crate::model::servers::fit::{CLEARLY, Fit, Known, fitted};
+use crate::model::servers::occupancy::Occupancy;
+
+/// A constant latency beside servers is so much less likely than none, as minus the logarithm of a weight: the same as of other waits (ours).
+const LATENCY: f64 = 1.0;
+
+/// Calls may be shorter than the latency by chance of errors: one in so many (ours).
+const SHORTER: f64 = 0.001;
+
+/// Latencies that are tried first, as parts of the shortest call.
+const COARSE: [f64; 4] = [0.25, 0.5, 0.75, 1.0];
+
+/// Latencies that are tried beside the best of these.
+const FINE: f64 = 0.125;
+
+/// A latency that is a smaller part of the time of calls changes no answer (ours).
+const LEAST: f64 = 0.02;
+
+/// Stays without a constant latency.
+pub(super) struct Latency {
+    pub fit: Fit,
+    pub occupancy: Occupancy,
+    /// The part of the time of its calls that is left to each entry.
+    pub left: Vec<f64>,
+    /// The part of the time of all calls that is left.
+    pub left_of_all: f64,
+    /// Seconds.
+    pub seconds: f64,
+}
+
+/// The latency that explains stays clearly better than none.
+pub(super) fn found(occupancy: &Occupancy, seen: f64, known: Known, fit: &Fit) -> Option<Latency> {
+    let is_asked = known.busy.is_none() && occupancy.is_whole(1.0);
+    if !is_asked {
+        return None;
+    }
+    let shortest = occupancy.shortest(SHORTER) as f64;
+    let tried = |part: f64| {
+        let nanoseconds = (shortest * part) as u64;
+        let (without, left) = occupancy.without(nanoseconds);
+        let left_of_all = without.own() / occupancy.own();
+        let told = without.stays() >= super::ENOUGH && left_of_all > 0.0 && 1.0 - left_of_all >= LEAST;
+        if !told {
+            return None;
+        }
+        let fit = fitted(&without, 1.0, seen * left_of_all, known);
+        let seconds = nanoseconds as f64 * 1e-9;
+        (!fit.is_delay).then_some(Latency { fit, occupancy: without, left, left_of_all, seconds })
+    };
+    let likelier = |one: Option<(f64, Latency)>, other: (f64, Latency)| match one {
+        Some(one) if one.1.fit.unlikelihood <= other.1.fit.unlikelihood => Some(one),
+        _ => Some(other),
+    };
+    let all = |parts: &[f64]| parts.iter().filter_map(|part| Some((*part, tried(*part)?))).collect::<Vec<_>>();
+    let best = all(&COARSE).into_iter().fold(None, likelier)?;
+    let beside: Vec<f64> =
+        [best.0 - FINE, best.0 + FINE].into_iter().filter(|part| *part > 0.0 && *part <= 1.0).collect();
+    let (_, best) = all(&beside).into_iter().fold(Some(best), likelier)?;
+    (best.fit.unlikelihood + LATENCY + CLEARLY < fit.unlikelihood).then_some(best)
+}
