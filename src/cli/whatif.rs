@@ -185,6 +185,7 @@ fn ask(
         let finding = sweep::hang_on_servers(&table, number, &with_others, &which);
         terminal.report(&Vec::from_iter(finding));
     }
+    terminal.report(&Vec::from_iter(sweep::unlike_simulated(&question, subjects, &table)));
     Ok(table)
 }
 

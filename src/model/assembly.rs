@@ -297,7 +297,7 @@ impl<'a> Assembly<'a> {
             .unwrap_or(Scheduling::ProcessorSharing);
         let given = settings.and_then(|settings| settings.multiplicity).or(defaults.multiplicity);
         let is_bound = self.configuration.bounds.contains(name);
-        let given = given.filter(|_| !(is_bound && self.traced.uses_fewer(name)));
+        let given = given.filter(|_| !(is_bound && self.traced.uses_others(name)));
         let multiplicity = given
             .or_else(|| self.traced.servers(name, settings.and_then(|settings| settings.replicas).unwrap_or(1)))
             // Where too little was seen to tell, sharing alone delays nobody: as many tasks on processors of their own would not wait for each other.

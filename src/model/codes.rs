@@ -136,6 +136,10 @@ pub const BATCHES: Code = Code("M076");
 pub const CLONE: Code = Code("M077");
 /// A processor was measured to be busier than traced operations make it.
 pub const OTHERS: Code = Code("M078");
+/// An answer of the solver differs from a simulation of the same model.
+pub const UNLIKE_SIMULATED: Code = Code("M079");
+/// Work on a processor stands still for a quota of processor time.
+pub const QUOTA: Code = Code("M080");
 /// A path of a parameter cannot be read.
 pub const PATH: Code = Code("M040");
 /// There is no such parameter.

@@ -95,6 +95,8 @@ pub fn complete_as_traced(
         scenario.context = contexts.of(customer);
     }
     built.origins.uneven = uneven;
+    built.origins.quotas.clone_from(&configuration.quotas);
+    built.origins.quotas.extend(traced.quotas());
     built.origins.others = traced.others(configuration);
     let busiest = traced.hosts().map(|(_, host)| host.utilization).fold(stability::busiest(&built.model), f64::max);
     let doubt = fragments::doubt(lost_spans, busiest);
@@ -124,6 +126,7 @@ pub fn complete_as_traced(
     findings.extend(outcomes::note(&parts, sub, &built.model, &built.origins));
     findings.extend(found);
     findings.extend(traced.note());
+    findings.extend(traced.throttled_finding());
     findings.extend(traced.measured_note());
     findings.extend(traced.others_finding(&built.origins.others));
     findings.extend(traced.pools_note(sub));
@@ -235,7 +238,10 @@ fn in_batches(built: &Assembled) -> Vec<Diagnostic> {
                     "a message takes {mean} in these batches, and {least} in the largest one, of {}: under more load batches are larger, so that it is busy all the time long before it is overloaded",
                     costs.most
                 ))
-                .with_note(format!("it is taken to saturate at {} times its present work, or more", load::short((100.0 / costs.least()).round() / 100.0))),
+                .with_note(format!(
+                    "its headroom is that with the largest batch, {} times that of today's batches; larger ones were not seen",
+                    load::short((100.0 / costs.least()).round() / 100.0)
+                )),
         )
     };
     entries.filter_map(told).take(SHOWN).collect()

@@ -253,12 +253,11 @@ impl Placing {
         }
         let is_given = settings.multiplicity.is_some() || self.placed.defaults.multiplicity.is_some();
         let Some(cores) = cores.filter(|_| !is_given) else { return };
-        let servers = (cores / 1000).max(1);
-        settings.multiplicity = Some(Multiplicity::Finite(servers));
-        self.placed.bounds.insert(name.to_owned());
         let told = f64::from(cores) / 1000.0;
-        let less = if told < 1.0 { ", modelled as one server, which is never slower" } else { "" };
-        self.cores.push(format!("`{name}`: {told} cores{less}"));
+        settings.multiplicity = Some(Multiplicity::Finite(cores.div_ceil(1000)));
+        self.placed.bounds.insert(name.to_owned());
+        let quota = self.quota(name, told);
+        self.cores.push(format!("`{name}`: {told} cores{quota}"));
     }
 
     /// Gives a processor no more servers than metrics say that it has, where the configuration gives none.
@@ -270,17 +269,32 @@ impl Placing {
         let settings =
             self.placed.processors.entry(name.to_owned()).or_insert_with(|| ProcessorSettings::at(Place::Nowhere));
         let each = cores / f64::from(settings.replicas.unwrap_or(1).max(1));
-        let servers = (each.min(f64::from(u32::MAX)) as u32).max(1);
+        let servers = (each.ceil().min(f64::from(u32::MAX)) as u32).max(1);
+        let is_more = |told: f64| told <= each;
         if let Some(Multiplicity::Finite(told)) = settings.multiplicity
-            && told <= servers
+            && is_more(self.placed.quotas.get(name).copied().unwrap_or(f64::from(told)))
         {
             return;
         }
         settings.multiplicity = Some(Multiplicity::Finite(servers));
         self.placed.bounds.insert(name.to_owned());
         let short = (each * 1000.0).round() / 1000.0;
-        let less = if each < 1.0 { ", modelled as one server, which is never slower" } else { "" };
-        self.counted.push(format!("`{name}`: {short} cores by {metric}{less}"));
+        let quota = self.quota(name, each);
+        self.counted.push(format!("`{name}`: {short} cores by {metric}{quota}"));
+    }
+
+    /// Keeps how many cores a processor has where that is no whole number of servers; what is to be said of it.
+    fn quota(&mut self, name: &str, cores: f64) -> &'static str {
+        self.placed.quotas.remove(name);
+        if cores.fract() == 0.0 {
+            return "";
+        }
+        self.placed.quotas.insert(name.to_owned(), cores);
+        if cores < 1.0 {
+            ", modelled as one server, which is never slower; headroom counts with the quota"
+        } else {
+            ", modelled as the next whole number; headroom counts with the quota"
+        }
     }
 
     fn finish(self) -> Placed {
@@ -467,7 +481,7 @@ impl<'s> Crowds<'s> {
             let others: Vec<&str> = work.keys().filter(|task| !tenants.contains(*task)).copied().collect();
             let line = format!(
                 "`{processor}`: {} on `{machine}`, too, and the model has a processor of its own for each: `{machine}` is {factor:.2} times as busy as the model has it, and \
-                 saturates at {:.2} of the load",
+                 saturates at {:.2} of the load that saturates the model",
                 listed(others.into_iter()),
                 1.0 / factor
             );
@@ -492,7 +506,7 @@ fn uneven(processor: &str, loads: &BTreeMap<&str, MachineLoad>) -> Option<(Strin
             )
         };
         let line = format!(
-            "`{processor}`: `{machine}` {why}: it is {factor:.2} times as busy as the model has it, and saturates at {:.2} of the load",
+            "`{processor}`: `{machine}` {why}: it is {factor:.2} times as busy as the model has it, and saturates at {:.2} of the load that saturates the model",
             1.0 / factor
         );
         (line, factor)

@@ -31,6 +31,8 @@ pub struct Origins {
     pub quanta: BTreeMap<String, f64>,
     /// Processors whose copies are not as busy as each other: how many times as busy as their mean the busiest one is.
     pub uneven: BTreeMap<String, f64>,
+    /// How many cores a copy of a processor may use, where that is no whole number of servers, by the name of the processor.
+    pub quotas: BTreeMap<String, f64>,
     /// Servers of a copy of a processor that were measured to be busy beyond what traced operations use.
     pub others: BTreeMap<String, f64>,
 }

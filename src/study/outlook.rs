@@ -66,7 +66,7 @@ pub struct LoadOutlook {
 pub struct FirstToSaturate {
     /// The resource.
     pub resource: Resource,
-    /// The busy part of its servers or threads, without queueing.
+    /// The busy part of its servers, or of threads that others have to wait for.
     pub busy: f64,
     /// How many times the present load saturates it.
     pub factor: f64,
@@ -110,6 +110,11 @@ pub enum WhySooner {
     },
     /// One of its copies is busier than the others.
     UnevenCopies,
+    /// It has a quota of processor time.
+    Quota {
+        /// How many cores a copy may use on the mean.
+        cores: f64,
+    },
     /// It was measured to be busier than traced operations make it.
     Others {
         /// Servers of a copy that other programs, or requests without traces, keep busy.
@@ -217,6 +222,7 @@ fn sooner(model: &Model, results: &Results, origins: Option<&Origins>, before: f
             (Multiplicity::Finite(servers), WhySooner::Others { busy }) => {
                 (f64::from(servers) - busy).max(0.0) / utilization
             }
+            (Multiplicity::Finite(_), WhySooner::Quota { cores }) => cores / utilization,
             _ => return None,
         };
         (factor < before).then_some(Sooner { processor, factor, why })
@@ -224,7 +230,9 @@ fn sooner(model: &Model, results: &Results, origins: Option<&Origins>, before: f
     let delays = origins.delays.iter().map(|(name, servers)| (name, WhySooner::Delay { servers: *servers }));
     let uneven = origins.uneven.keys().map(|name| (name, WhySooner::UnevenCopies));
     let others = origins.others.iter().map(|(name, busy)| (name, WhySooner::Others { busy: *busy }));
-    let mut all: Vec<Sooner> = delays.chain(uneven).chain(others).filter_map(|(name, why)| found(name, why)).collect();
+    let quotas = origins.quotas.iter().map(|(name, cores)| (name, WhySooner::Quota { cores: *cores }));
+    let mut all: Vec<Sooner> =
+        delays.chain(uneven).chain(others).chain(quotas).filter_map(|(name, why)| found(name, why)).collect();
     all.sort_by(|left, right| left.factor.total_cmp(&right.factor));
     all
 }
@@ -316,7 +324,7 @@ pub(in crate::study) fn first_to_saturate(
         .any(|task| task.scheduling != Scheduling::Reference && matches!(task.multiplicity, Multiplicity::Finite(_)));
     // Closed loads have a steady state whatever saturates.
     let sooner = closed.is_empty() && pools && bound.factor > 1.0 && !results.convergence.saturated;
-    let mut first = if sooner { at_most(&largest, bound, origins) } else { bound };
+    let mut first = if sooner { at_most(&largest, bound, (results, origins)) } else { bound };
     if matches!(largest, Cow::Owned(_)) {
         // Today's batches are smaller.
         first.busy = first.busy.max(first.resource.utilization(model, results)).min(1.0);
@@ -325,7 +333,7 @@ pub(in crate::study) fn first_to_saturate(
 }
 
 /// The bound, or where the model ceases to have a steady state below it.
-fn at_most(model: &Model, bound: FirstToSaturate, origins: Option<&Origins>) -> FirstToSaturate {
+fn at_most(model: &Model, bound: FirstToSaturate, (today, origins): (&Results, Option<&Origins>)) -> FirstToSaturate {
     let solved = |factor: f64| {
         let mut grown = model.clone();
         for entry in &mut grown.entries {
@@ -349,7 +357,9 @@ fn at_most(model: &Model, bound: FirstToSaturate, origins: Option<&Origins>) -> 
     match limit {
         Some(busy) => {
             let open = open_servers(model, origins, busy.resource);
-            let (resource, busy) = (busy.resource, busy.part / steady);
+            // Threads wait for others longer under more load: how busy they are does not grow in proportion.
+            let resource = busy.resource;
+            let busy = resource.utilization(model, today).min(1.0);
             let certain = bound.certain.filter(|_| open.is_some());
             FirstToSaturate { resource, busy, factor: steady, interval: None, open, certain }
         }

@@ -69,6 +69,8 @@ pub struct Configuration {
     pub cores: Cores,
     /// Processors whose `multiplicity` is a number of cores that resources or metrics tell: they have no more servers, and may use fewer. It stands in no file of configuration.
     pub bounds: BTreeSet<String>,
+    /// How many cores a copy of a processor may use by resources or metrics, where that is no whole number. It stands in no file of configuration.
+    pub quotas: BTreeMap<String, f64>,
     /// How many tasks traces put together on a processor. It stands in no file of configuration.
     pub tenants: BTreeMap<String, u32>,
     /// By task, how many instances each of its copies stands for, where traces show several on a machine.

@@ -59,6 +59,8 @@ pub fn hosts(parts: &Parts<'_>, configuration: &Configuration, observed: &Observ
             bound: None,
             alone: busy,
             latency: None,
+            quota: None,
+            is_throttled: false,
         };
         found.insert(name, host);
     }

@@ -4,7 +4,7 @@ use crate::lqn::{Dispatching, Multiplicity};
 use crate::model::servers::discipline::Discipline;
 use crate::model::servers::evidence::{Asked, Evidence, FITS, Left, is_beyond};
 use crate::model::servers::occupancy::{Imputed, Occupancy};
-use crate::model::servers::sampled::offered;
+use crate::model::servers::sampled::{offered, waiting};
 use crate::model::servers::waits::{self, Kind};
 use crate::model::utilisation::Busy;
 
@@ -153,6 +153,20 @@ pub(super) fn fewer_than(all: &Fit, occupancy: &Occupancy, probability: f64, see
     let free = fitted(occupancy, probability, seen, Known { servers: None, busy, ..known });
     let is_fewer = !free.is_delay && free.servers < all.servers;
     (is_fewer && free.unlikelihood + FEWER < all.unlikelihood).then_some(free)
+}
+
+/// The host with a quota of processor time, if stays tell of one, and its cores.
+///
+/// Work uses more servers at once than the quota has cores. The model gets as few as let nobody be there longer than was seen.
+pub(super) fn with_quota(fit: &Fit, occupancy: &Occupancy, probability: f64, seen: f64) -> Option<(Fit, f64)> {
+    let is_asked = occupancy.is_whole(probability) && !fit.is_delay;
+    let quota = if is_asked { occupancy.quota(fit.against - fit.unlikelihood)? } else { return None };
+    let seen = seen / occupancy.stations as f64;
+    let busy = seen * quota.imputed.all;
+    let is_no_longer = |servers: &u32| busy + waiting(f64::from(*servers), busy) <= seen;
+    let servers = (quota.cores.ceil() as u32..quota.servers).find(is_no_longer).unwrap_or(quota.servers);
+    let (range, unlikelihood) = ((servers, Some(servers)), (-quota.likelihood, 0.0));
+    Some((Fit::plain(servers, Discipline::Sharing, range, quota.imputed, unlikelihood), quota.cores))
 }
 
 /// The same or, where they explain stays clearly better, as many servers as are given, or fewer than were found, and waits for something that was not traced.

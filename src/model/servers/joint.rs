@@ -408,6 +408,8 @@ fn chosen(tries: &[Tried], form: Form) -> (&Tried, Host) {
         bound: None,
         alone: 0.0,
         latency: None,
+        quota: None,
+        is_throttled: false,
     };
     (tried, host)
 }

@@ -33,7 +33,7 @@ use crate::model::demand::is_measured;
 use crate::model::parts::Parts;
 use crate::model::pools::{self, Pool};
 use crate::model::servers::copies::copies;
-use crate::model::servers::fit::{Fit, Known, fewer_than, fitted};
+use crate::model::servers::fit::{Fit, Known, fewer_than, fitted, with_quota};
 use crate::model::servers::lasting::Lasting;
 use crate::model::servers::observed::Observed;
 use crate::model::servers::occupancy::Occupancy;
@@ -124,6 +124,10 @@ pub struct Host {
     pub alone: f64,
     /// The constant latency of each call to a peer that records no spans, seconds, where it was found.
     pub latency: Option<f64>,
+    /// How many cores each copy may use on the mean, where that was found or told and is no whole number of servers.
+    pub quota: Option<f64>,
+    /// Whether stays tell that work stands still once it has used them.
+    pub is_throttled: bool,
 }
 
 /// What the time is in which an invocation of an entry works by itself, as parts of it. What is left is queueing, which the model shows by itself.
@@ -214,7 +218,13 @@ impl Traced {
         let cores = f64::from(fit.servers) * stations;
         let busy = busy.map(|busy| if bound.is_some() { Busy::Cores(busy.cores(cores)) } else { busy });
         fit = fewer.unwrap_or(fit);
-        let is_peer = probability >= 1.0 && !waits::is_recorded(parts, &entries);
+        let throttled = with_quota(&fit, &occupancy, probability, seen);
+        let mut quota = configuration.quotas.get(name).copied();
+        let is_throttled = throttled.is_some();
+        if let Some((found, cores)) = throttled {
+            (fit, quota) = (found, Some(cores));
+        }
+        let is_peer = !is_throttled && probability >= 1.0 && !waits::is_recorded(parts, &entries);
         let latency = if is_peer { latency::found(&occupancy, seen, known, &fit) } else { None };
         let (mut left, mut seconds) = (vec![1.0; entries.len()], None);
         if let Some(found) = latency {
@@ -269,6 +279,8 @@ impl Traced {
             or_waits: fit.or_waits.map(|(servers, busy)| (servers, busy / stations)),
             alone: load.imputed,
             latency: seconds,
+            quota,
+            is_throttled,
         };
         if !of_tasks.some.is_empty() {
             traced.tasks.insert(name.to_owned(), of_tasks.some);
@@ -371,9 +383,9 @@ impl Traced {
         }
     }
 
-    /// Whether a processor was found to use fewer servers than it has cores.
-    pub fn uses_fewer(&self, processor: &str) -> bool {
-        self.hosts.get(processor).is_some_and(|host| host.bound.is_some())
+    /// Whether a processor was found to use another number of servers than it has cores.
+    pub fn uses_others(&self, processor: &str) -> bool {
+        self.hosts.get(processor).is_some_and(|host| host.bound.is_some() || host.is_throttled)
     }
 
     /// The servers of each copy of a processor, where they were found. Another number of copies than there were has as many servers each; where it is not known how many
@@ -403,6 +415,46 @@ impl Traced {
     /// The least and the most work that an entry may have by numbers of servers that fit, as parts of what the number taken makes of it.
     pub fn work_range(&self, entry: EntryIndex) -> (f64, f64) {
         self.work.get(&entry).copied().unwrap_or((1.0, 1.0))
+    }
+
+    /// How many cores each copy of a processor may use, where that is no whole number of servers.
+    pub fn quotas(&self) -> BTreeMap<String, f64> {
+        self.hosts.iter().filter_map(|(name, host)| Some((name.clone(), host.quota?))).collect()
+    }
+
+    /// Warns of processors on which work stands still for a quota.
+    pub fn throttled_finding(&self) -> Option<Diagnostic> {
+        let throttled: Vec<(&String, f64, &Host)> = self
+            .hosts
+            .iter()
+            .filter(|(_, host)| host.is_throttled)
+            .filter_map(|(name, host)| Some((name, host.quota?, host)))
+            .collect();
+        let line = |(name, cores, host): &(&String, f64, &Host)| {
+            let used = host.utilization * f64::from(host.servers) / f64::from(host.copies.max(1));
+            format!(
+                "`{name}`: {} of a quota of {} cores are used, {}",
+                load::short((used * 100.0).round() / 100.0),
+                load::short((cores * 100.0).round() / 100.0),
+                percent(used / cores)
+            )
+        };
+        let message = match throttled.len() {
+            0 => return None,
+            1 => {
+                "work on a processor stands still now and then, until the next 100 ms: it has a quota of processor time"
+                    .to_owned()
+            }
+            count => format!(
+                "work on {count} processors stands still now and then, until the next 100 ms: they have quotas of processor time"
+            ),
+        };
+        let finding = Diagnostic::warning(codes::QUOTA, Place::Nowhere, message);
+        let told = throttled.iter().map(line).take(SHOWN).fold(finding, Diagnostic::with_note);
+        Some(
+            told.with_note("the model has no quota: work that stands still is a delay as long as today's, so that responses to more load are too short")
+                .with_hint("raise the CPU limit of the container, or use no more threads than it has cores"),
+        )
     }
 
     /// The hosts whose servers were found or given, by the name of the processor.
@@ -558,6 +610,8 @@ impl Host {
             or_waits: None,
             alone: there,
             latency: None,
+            quota: None,
+            is_throttled: false,
         }
     }
 
@@ -610,6 +664,15 @@ fn described(host: &Host) -> String {
             "{others}; or {servers}, busy {}, where invocations wait for something that was not traced",
             percent(busy / f64::from(servers))
         ),
+        None => others,
+    };
+    let others = match host.quota.filter(|_| host.is_throttled) {
+        Some(cores) => {
+            format!(
+                "{others}; a quota of {} cores: work stands still once it is used, until the next 100 ms",
+                load::short((cores * 100.0).round() / 100.0)
+            )
+        }
         None => others,
     };
     let others = match host.latency {

@@ -1,5 +1,8 @@
 //! How many invocations were at work at a host together, and what part of its time each of them had.
 
+mod likelihood;
+mod quota;
+
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
@@ -74,8 +77,8 @@ pub struct Occupancy {
     dated: usize,
     /// By kind, the step of its clock, nanoseconds.
     grains: Vec<f64>,
-    /// The logarithm of the density of lengths, per stay, where nobody waits.
-    alone: f64,
+    /// By recorded stay, the logarithm of the density of its length where nobody waits.
+    alone: Vec<f64>,
     /// The mean length of stays, nanoseconds.
     mean_length: f64,
 }
@@ -230,9 +233,9 @@ impl Occupancy {
         let lengths: Vec<f64> = seen.iter().map(|stay| stay.length() as f64).collect();
         let mean_length = lengths.iter().sum::<f64>() / lengths.len().max(1) as f64;
         let coarse = 2 * blurred > dated;
-        let (alone, rates) = (0.0, vec![1.0; lengths.len()]);
+        let alone = Vec::new();
         let mut own = Self { seen, edges, telling, coarse, whole, stations, most, dated, grains, alone, mean_length };
-        own.alone = own.density(&lengths, &rates) / dated.max(1) as f64;
+        own.alone = own.densities_alone();
         own
     }
 
@@ -269,8 +272,11 @@ impl Occupancy {
         let shorter = |stay: &Seen| Seen { end: stay.end.saturating_sub_unsigned(elsewhere), ..*stay };
         let seen = self.seen.iter().map(shorter).filter(|stay| stay.start < stay.end).collect();
         let mut without = Self::arranged(seen, whole, self.telling.len(), self.stations);
-        // How likely lengths are is told relative to the same.
-        (without.alone, without.mean_length) = (self.alone, self.mean_length);
+        // How likely lengths are is told relative to the same. The order is the same, too.
+        let alone =
+            self.recorded(std::iter::repeat(())).zip(&self.alone).filter(|((stay, ()), _)| stay.length() > elsewhere);
+        without.alone = alone.map(|(_, alone)| *alone).collect();
+        without.mean_length = self.mean_length;
         (without, parts)
     }
 
@@ -348,48 +354,6 @@ impl Occupancy {
             }
             first = after;
         }
-    }
-
-    /// The logarithm of how likely lengths of stays are, per stay, relative to a host where nobody waits.
-    ///
-    /// With the right servers and order, what stays had are independent times of service of one distribution. So the density of a stay's length is that of its service, times the
-    /// rate at which service grew with the stay when it ended: the part of a server that it had (change of variables). The distribution is the histogram of what stays of its kind
-    /// had, in quarters of octaves: a plug-in estimate of the differential entropy (Beirlant, Dudewicz, Györfi and van der Meulen, 1997). A rate of 0 is that of a stay which cannot have ended so.
-    fn likelihood(&self, had: &[f64], rates: &[f64]) -> f64 {
-        let (mut sum, mut product) = (0.0_f64, 1.0_f64);
-        for (_, rate) in self.recorded(rates.iter().copied()).filter(|(_, rate)| *rate > 0.0) {
-            product *= rate;
-            if product < f64::MIN_POSITIVE / f64::EPSILON {
-                (sum, product) = (sum + product.ln(), 1.0);
-            }
-        }
-        (self.density(had, rates) + sum + product.ln()) / self.dated.max(1) as f64 - self.alone
-    }
-
-    /// The sum of the logarithms of the densities of what stays had.
-    fn density(&self, had: &[f64], rates: &[f64]) -> f64 {
-        let mut bins = vec![[0_u32; BINS + 2]; self.grains.len()];
-        let mut blurred = 0.0_f64;
-        for (stay, (had, rate)) in self.recorded(had.iter().zip(rates)) {
-            let grain = self.grains[stay.kind];
-            // Clocks that step make lengths look alike: they are blurred by what the steps of begin and end come to.
-            blurred = (blurred + GOLDEN).fract();
-            let had = had + grain * (blurred - 0.5);
-            bins[stay.kind][if *rate > 0.0 { bin(had, grain) } else { BINS + 1 }] += 1;
-        }
-        let of_kind = |(bins, grain): (&[u32; BINS + 2], &f64)| {
-            let count: f64 = bins.iter().map(|count| f64::from(*count)).sum();
-            let of_bin = |(bin, own): (usize, &u32)| {
-                let own = f64::from(*own);
-                match own {
-                    0.0 => 0.0,
-                    _ if bin == BINS + 1 => own * (IMPOSSIBLE / self.mean_length).ln(),
-                    _ => own * (own / (count * width(bin, *grain))).ln(),
-                }
-            };
-            bins.iter().enumerate().map(of_bin).sum::<f64>()
-        };
-        bins.iter().zip(&self.grains).map(of_kind).sum()
     }
 
     /// What follows from what stays had.
@@ -672,32 +636,6 @@ fn steps(seen: &[Seen], kinds: usize) -> Vec<Steps> {
         }
     };
     all.into_iter().map(of).collect()
-}
-
-/// Bins of what stays had: quarters of octaves from a nanosecond on, with one for all that is shorter.
-const BINS: usize = 4 * 60;
-
-/// The density of a stay that cannot have ended so, relative to the mean length (ours): one of so many.
-const IMPOSSIBLE: f64 = 0.001;
-
-/// Multiples of the golden ratio fill an interval evenly.
-const GOLDEN: f64 = 0.618_033_988_749_894_9;
-
-/// The bin of a time: by the exponent and the first two bits of the mantissa.
-fn bin(time: f64, grain: f64) -> usize {
-    if time < grain.max(1.0) {
-        return 0;
-    }
-    let quarters = (time.to_bits() >> 50) as usize - (1023 << 2);
-    quarters.min(BINS - 1) + 1
-}
-
-/// How wide a bin is, nanoseconds.
-fn width(bin: usize, grain: f64) -> f64 {
-    match bin.checked_sub(1) {
-        None => grain.max(1.0),
-        Some(quarters) => ((quarters / 4) as f64).exp2() / 4.0,
-    }
 }
 
 /// A correlation of so many standard errors tells that there is one, and one below the second that there is none.

@@ -9,11 +9,13 @@
 mod guess;
 mod otherwise;
 mod question;
+mod simulated;
 mod table;
 mod written;
 
 pub use otherwise::{hang_on_servers, otherwise};
 pub use question::Question;
+pub use simulated::unlike_simulated;
 pub use table::{Point, State, Table, Varied};
 pub use written::{WrittenQuestion, set};
 

@@ -71,7 +71,7 @@ impl Question {
         }
     }
 
-    fn changes(&self, at: &[usize]) -> Vec<Change> {
+    pub(super) fn changes(&self, at: &[usize]) -> Vec<Change> {
         let values = self.axes.iter().zip(at);
         values.map(|((path, axis), at)| Change { path: path.clone(), value: axis.values[*at].clone() }).collect()
     }
