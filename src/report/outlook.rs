@@ -116,7 +116,10 @@ fn doubts(model: &Model, outlook: &Outlook, look: Look) -> String {
                 )
             }
             WhySooner::Quota { cores } => {
-                format!("but {name} has a quota of {} cores: it saturates at {times} times", significant(cores, 2, -3..6))
+                format!(
+                    "but {name} has a quota of {} cores: it saturates at {times} times",
+                    significant(cores, 2, -3..6)
+                )
             }
             WhySooner::UnevenCopies => {
                 format!(

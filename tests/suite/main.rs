@@ -30,6 +30,7 @@ mod explain_cli;
 mod extensions;
 mod generator;
 mod golden;
+mod host;
 mod house;
 mod instances;
 mod intervals;

@@ -25,6 +25,12 @@ impl Occupancy {
     /// had, in quarters of octaves: a plug-in estimate of the differential entropy (Beirlant, Dudewicz, Györfi and van der Meulen, 1997). A rate of 0 is that of a stay which cannot
     /// have ended so. The error follows from batches of stays that come one after the other (Vuong, Econometrica 57, 1989, with batch means).
     pub(super) fn likelihood(&self, had: &[f64], rates: &[f64]) -> f64 {
+        let (likelihood, error) = self.likelihood_with_error(had, rates);
+        (likelihood.abs() - BY_CHANCE * error).max(0.0).copysign(likelihood)
+    }
+
+    /// The same as it is, with its standard error.
+    pub(super) fn likelihood_with_error(&self, had: &[f64], rates: &[f64]) -> (f64, f64) {
         let (bins, densities) = self.densities(had, rates);
         let (mut sum, mut squares, mut count) = (0.0_f64, 0.0_f64, 0_usize);
         let (mut batch, mut in_batch) = (0.0_f64, 0_usize);
@@ -40,9 +46,8 @@ impl Occupancy {
                 (batch, in_batch) = (0.0, 0);
             }
         }
-        let by_chance = BY_CHANCE * squares.sqrt();
-        let sum = sum + batch;
-        (sum.abs() - by_chance).max(0.0).copysign(sum) / count.max(1) as f64
+        let count = count.max(1) as f64;
+        ((sum + batch) / count, squares.sqrt() / count)
     }
 
     /// The logarithm of the density of the length of each recorded stay where nobody waits.

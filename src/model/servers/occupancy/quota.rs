@@ -4,7 +4,7 @@
 //! Rao, Linux Symposium 2010). Limits of containers are such quotas. Work that stands still ends nowhere. So where arrivals come at any time, more work ends right after a period begins
 //! than right before: that tells when periods begin. The quota is the one with which lengths of stays are likeliest.
 
-use super::{Imputed, Occupancy, Served};
+use super::{Imputed, Occupancy};
 use crate::model::servers::discipline::Discipline;
 
 /// The period of quotas, nanoseconds: the default of the kernel, which container runtimes keep.
@@ -58,7 +58,10 @@ impl Occupancy {
     pub fn quota(&self, likelihood: f64) -> Option<Quota> {
         let begins = self.begins_of_periods()?;
         let counts = (self.dated as f64).min(INDEPENDENT);
-        let of = |servers: u32, cores: f64| self.throttled(servers, cores, &begins).likelihood;
+        let of = |servers: u32, cores: f64| {
+            let (had, rates) = self.throttled(servers, cores, &begins);
+            self.likelihood_with_error(&had, &rates).0
+        };
         let mut best: Option<(f64, u32, f64)> = None;
         for servers in SERVERS.into_iter().filter(|servers| (*servers as usize) <= self.most.max(1)) {
             let mut cores = LEAST;
@@ -71,7 +74,7 @@ impl Occupancy {
             }
         }
         let (mut most, servers, mut cores) = best?;
-        let mut step = STEP;
+        let mut step: f64 = STEP;
         for _ in 0..HALVINGS {
             step = step.sqrt();
             for beside in [cores / step, cores * step] {
@@ -81,11 +84,10 @@ impl Occupancy {
                 }
             }
         }
-        let likelihood_of_quota = most * counts;
-        (likelihood_of_quota > likelihood + CLEARLY).then(|| {
-            let imputed = self.imputed(Discipline::Sharing, &self.throttled(servers, cores, &begins).had);
-            Quota { cores, servers, imputed, likelihood: likelihood_of_quota }
-        })
+        let (had, rates) = self.throttled(servers, cores, &begins);
+        let own = self.likelihood(&had, &rates) * counts;
+        let imputed = || self.imputed(Discipline::Sharing, &had);
+        (own > likelihood + CLEARLY).then(|| Quota { cores, servers, imputed: imputed(), likelihood: own })
     }
 
     /// When periods begin at each station, as nanoseconds within the period; `None` where nothing tells of periods.
@@ -120,8 +122,8 @@ impl Occupancy {
         (errors(of_ends) >= least && errors(of_starts).abs() < COMES).then_some(begins)
     }
 
-    /// What stays had where so many servers are shared and all of them use no more than so many cores on the mean of a period.
-    fn throttled(&self, servers: u32, cores: f64, begins: &[i64]) -> Served {
+    /// What stays had where so many servers are shared and all of them use no more than so many cores on the mean of a period, and the part of a server that each had in the end.
+    fn throttled(&self, servers: u32, cores: f64, begins: &[i64]) -> (Vec<f64>, Vec<f64>) {
         let first = self.edges.first().map_or(0, |(time, ..)| *time);
         let mut stations: Vec<Throttled> = begins
             .iter()
@@ -140,8 +142,7 @@ impl Occupancy {
                 station.there -= 1.0;
             }
         }
-        let likelihood = self.likelihood(&had, &rates);
-        Served { had, dependence: 0.0, uneven: 0.0, early: 0.0, likelihood }
+        (had, rates)
     }
 }
 
