@@ -142,7 +142,7 @@ fn more_servers_lead_to_infinitely_many_without_a_jump() {
 #[test]
 fn figures_that_hang_on_open_servers_are_told() {
     let folder = Folder::new();
-    let file = folder.file("t.jsonl", &spans(&station(7, 4, 0.45, 600), 1000, |_| true));
+    let file = folder.file("t.jsonl", &spans(&station(7, 4, 0.3, 200), 1000, |_| true));
     let rate = "scenario.\"host serve\".rate=x3";
     let (code, _, words) = run(&["whatif", &file, "--set", rate]);
     assert!(code != 2 && words.contains("figures hang on numbers of servers that traces leave open"), "{words}");

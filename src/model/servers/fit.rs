@@ -49,7 +49,7 @@ const WORKING: [f64; 17] =
 const LEAST_WORK: f64 = 0.2;
 
 /// Such waits are so much less likely than none, as minus the logarithm of a weight (ours).
-const WAITS: f64 = 4.0;
+const WAITS: f64 = 7.0;
 
 /// So much likelier are fewer servers than there are cores, as the logarithm of a ratio, where they are taken (ours): four standard errors.
 const FEWER: f64 = 8.0;
@@ -63,8 +63,8 @@ const NEARLY: f64 = 1.0;
 /// What is so much likelier is clearly so, as the logarithm of a ratio (ours).
 pub(super) const CLEARLY: f64 = 2.0;
 
-/// Numbers of servers fit no more that make lengths of stays so much less likely, as the logarithm of a ratio (ours): three standard errors.
-const UNLIKE: f64 = 4.5;
+/// Numbers of servers fit no more that make lengths of stays so much less likely, as the logarithm of a ratio (ours): four standard errors.
+const UNLIKE: f64 = 8.0;
 
 /// Two levels make servers look like so many times as many at most (ours).
 const TIMES: u32 = 4;

@@ -14,8 +14,8 @@ const IMPOSSIBLE: f64 = 0.001;
 /// Multiples of the golden ratio fill an interval evenly.
 const GOLDEN: f64 = 0.618_033_988_749_894_9;
 
-/// What differs from a host where nobody waits by no more than so many standard errors differs by chance.
-const BY_CHANCE: f64 = 2.0;
+/// What differs from a host where nobody waits by no more than so many standard errors differs by chance (ours).
+const BY_CHANCE: f64 = 1.0;
 
 impl Occupancy {
     /// The logarithm of how likely lengths of stays are, per stay, relative to a host where nobody waits; nearer to that by what may be chance.
