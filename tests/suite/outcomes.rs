@@ -94,6 +94,58 @@ fn a_sample_of_failures_is_named() {
     assert!(!run(&["solve", &file]).err.contains("prefers failures"));
 }
 
+/// Work of 2 ms, an SDK's span around tries of 4 ms of which each third fails at first, and 40 ms before the next try.
+fn backing_off(status: &str) -> String {
+    let mut text = String::new();
+    for number in 0_u64..300 {
+        let at = 1_700_000_000_000_000_000 + number * 100_000_000;
+        let ms = |from: u64, to: u64| (at + from * 1_000_000, at + to * 1_000_000);
+        let bucket = attribute("server.address", "bucket");
+        let fails = number % 3 == 1;
+        let mut tries = vec![(ms(1, 5), fails)];
+        if fails {
+            tries.push((ms(45, 49), false));
+        }
+        let last = if fails { 49 } else { 5 };
+        let mut spans = vec![span(number, 1, 0, "GET /file", 2, ms(0, last + 1), "").1];
+        let service = attribute("rpc.service", "Files");
+        spans.push(span(number, 2, 1, "Files.Get", 3, ms(1, last), &service).1);
+        for (place, (times, fails)) in tries.into_iter().enumerate() {
+            let own = span(number, 3 + place as u64, 2, "GET", 3, times, &bucket).1;
+            spans.push(if fails { own.replace("\"kind\":3,", status) } else { own });
+        }
+        let _ = writeln!(
+            text,
+            "{{\"resourceSpans\":[{{\"resource\":{{\"attributes\":[{}]}},\"scopeSpans\":[{{\"spans\":[{}]}}]}}]}}",
+            attribute("service.name", "gateway"),
+            spans.join(",")
+        );
+    }
+    text
+}
+
+/// The wait before another try is no work, and all tries are calls to one peer. Where nothing failed, the time between two calls is work.
+#[test]
+fn the_wait_before_another_try_is_no_work() {
+    let busy = |status: &str| {
+        let folder = Folder::new();
+        let file = folder.file("t.jsonl", &backing_off(status));
+        let solved = run(&["solve", "--format", "json", &file]);
+        let document: serde_json::Value = serde_json::from_str(&solved.out).expect("it is JSON");
+        let processors: Vec<(&str, f64)> = document["processors"]
+            .as_array()
+            .expect("a list")
+            .iter()
+            .map(|own| (own["name"].as_str().expect("a name"), own["utilization"].as_f64().expect("a number")))
+            .collect();
+        assert_eq!(processors.iter().map(|own| own.0).collect::<Vec<_>>(), ["Files", "gateway"], "{}", solved.err);
+        processors[1].1
+    };
+    let (failed, fine) = (busy("\"kind\":3,\"status\":{\"code\":2},"), busy("\"kind\":3,"));
+    assert!((failed / 0.02 - 1.0).abs() < 0.02, "{failed}");
+    assert!((fine / (0.02 + 0.4 / 3.0) - 1.0).abs() < 0.05, "{fine}");
+}
+
 #[test]
 fn names_are_grouped_as_the_configuration_says() {
     let folder = Folder::new();

@@ -2,6 +2,7 @@
 
 use super::Summary;
 use crate::driver::Outcome;
+use dyelog_diagnostic::names::Name;
 use dyelog_lqn::deployment::{self, Replica, Seen};
 use dyelog_lqn::submodel::EntryIndex;
 use dyelog_trace::toeg::NONE;
@@ -66,23 +67,25 @@ impl Summary {
         if failed(toeg, accepted_at) {
             self.submodel.entry_mut(index).failures += 1;
         }
-        // Calls of other threads were made at once, and are no second try.
-        let mut before: Vec<(EntryIndex, u32)> = Vec::new();
+        // Calls of other threads were made at once, and are no second try. One that its client gave up may go on alone, and be another entry of the same service.
+        let mut before: Vec<((Name, Name), u32)> = Vec::new();
         for &number in requests {
             let request = &outcome.requests[number as usize];
             let Some(to) = found.get(request.to as usize).copied() else { continue };
             let callee = outcome.entries.get(request.to as usize).map_or(NONE, |entry| entry.accepted_at);
             let told = span(toeg, request.at).is_some_and(|span| span.retry);
             let thread = if request.at == NONE { 0 } else { toeg.event(request.at).thread };
-            if told || before.contains(&(to, thread)) {
+            let asked = self.submodel.entry(to);
+            let asked = ((asked.task, asked.service), thread);
+            if told || before.contains(&asked) {
                 self.submodel.entry_mut(to).retries += 1;
             }
-            before.retain(|other| *other != (to, thread));
+            before.retain(|other| *other != asked);
             if failed(toeg, request.at) && callee != NONE && !failed(toeg, callee) {
                 self.submodel.entry_mut(to).given_up += 1;
             }
             if failed(toeg, request.at) || failed(toeg, callee) {
-                before.push((to, thread));
+                before.push(asked);
             }
         }
     }

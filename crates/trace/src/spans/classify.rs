@@ -5,7 +5,8 @@
 //! | SERVER, CONSUMER | a visit; in the service of its parent, an activity of the same visit, unless the parent is known to be remote |
 //! | CLIENT, PRODUCER | a call of the visit that it is in |
 //! | CLIENT whose only further call is one CLIENT child in the same service, which lies within it | one call, which takes as long as the inner span; the outer is an activity around it, for what else it does is work of the caller |
-//! | CLIENT with several calls below it, or several server halves | an activity around as many calls (retries, redirects) |
+//! | CLIENT with several calls below it, or several server halves | an activity around as many calls (retries, redirects); calls that are alike are of the peer of the span around them |
+//! | CLIENT after another one like it that failed | a call; the time since the other one's end is a wait (back-off), not work |
 //! | CLIENT, PRODUCER without a server half | a call of a visit at the peer; where spans of another service hang directly below it, these are the visit |
 //! | INTERNAL, none | an activity where the service is its parent's, else a visit whose calling half is missing |
 //! | none, in a trace without any kinds, with one child that is in another service | the calling half of that child |
@@ -64,6 +65,25 @@ impl TreeView {
             *first = at as u32;
         }
         self.own_cpu();
+        for at in 1..count as u32 {
+            self.spans[at as usize].retry |= self.backs_off_since(at).is_some();
+        }
+    }
+
+    /// Since when a call waits to be made once more: since the end of the one before it, which was like it and failed, where nothing else of their parent goes on.
+    fn backs_off_since(&self, at: u32) -> Option<i64> {
+        let before = at.checked_sub(1)?;
+        let siblings = self.children_of(self.parents[at as usize]);
+        if !siblings.contains(&before) {
+            return None;
+        }
+        let (first, again) = (self.span(before), self.span(at));
+        let is_alike = first.kind.calls()
+            && first.kind == again.kind
+            && (first.service, first.name, first.peer) == (again.service, again.name, again.peer);
+        let goes_on =
+            before.checked_sub(1).is_some_and(|other| siblings.contains(&other) && self.span(other).end > first.end);
+        (first.failed && is_alike && !goes_on && first.end <= again.start).then_some(first.end)
     }
 
     /// Takes from each span's CPU time that of the spans within it. A CPU time is read off a thread's clock at both ends
@@ -122,6 +142,8 @@ pub struct Missing {
     pub polls: u64,
     /// Polls without anything else in their operations, which are none.
     pub idle: u64,
+    /// Waits before a call is made once more.
+    pub back_offs: u64,
 }
 
 /// A call whose calling half is seen at one or more levels.
@@ -143,6 +165,8 @@ struct Builder<'a> {
     missing: Missing,
     /// Visits that were made up for spans of another service, by the position of their parent.
     unrecorded: FxHashMap<(u32, Name), u32>,
+    /// The peer of each call within a calling span around several that are alike.
+    around: FxHashMap<u32, Name>,
     queue: VecDeque<(u32, u32)>,
 }
 
@@ -155,6 +179,7 @@ pub fn classify(tree: &TreeView, known: &Knowledge<'_>, plan: &mut SpanPlan) -> 
         plan,
         missing: Missing::default(),
         unrecorded: FxHashMap::default(),
+        around: FxHashMap::default(),
         queue: VecDeque::new(),
     };
     builder.root();
@@ -239,6 +264,12 @@ impl Builder<'_> {
         let same = span.service == self.plan.visits[self.plan.scopes[scope as usize].visit as usize].service;
         if span.kind.calls() && !span.polls() || same && self.is_unmarked_call(at) {
             let scope = if same { scope } else { self.foreign(at, scope) };
+            if let Some(since) = self.tree.backs_off_since(at) {
+                self.missing.back_offs += 1;
+                let item = self.item(scope, What::Poll, at);
+                let item = &mut self.plan.items[item as usize];
+                (item.start, item.end, item.name, item.cpu) = (since, self.tree.span(at).start, Name::NONE, f64::NAN);
+            }
             self.place_call(at, scope);
         } else if !same || span.follows || span.kind.serves() && span.remote {
             let visit = self.visit(at, NONE, NONE);
@@ -388,6 +419,15 @@ impl Builder<'_> {
     /// A calling span around several calls is an activity.
     fn wrap(&mut self, at: u32, inner: u32, scope: u32) {
         let within = self.activity_around(at, scope);
+        let children = self.tree.children_of(inner);
+        let what = |child: u32| {
+            let span = self.tree.span(child);
+            (span.kind, span.name, span.peer)
+        };
+        let peer = self.tree.span(at).peer;
+        if peer.is_some() && children.clone().all(|child| what(child) == what(children.start)) {
+            self.around.extend(children.map(|child| (child, peer)));
+        }
         self.enter_children(inner, within);
     }
 
@@ -404,7 +444,8 @@ impl Builder<'_> {
         let (outer, span) = (*self.tree.span(levels.outer), *self.tree.span(levels.inner));
         self.missing.servers += 1;
         let visit = self.unrecorded_visit(levels.timed, levels.outer);
-        let peer = if outer.peer.is_some() { outer.peer } else { span.peer };
+        let around = self.around.get(&levels.outer).copied();
+        let peer = around.unwrap_or(if outer.peer.is_some() { outer.peer } else { span.peer });
         let learned =
             [&outer, &span].iter().find_map(|half| self.known.learned.get(&(half.service, half.peer, half.name)));
         let made_up = &mut self.plan.visits[visit as usize];

@@ -298,6 +298,7 @@ impl Missing {
         self.several += other.several;
         self.polls += other.polls;
         self.idle += other.idle;
+        self.back_offs += other.back_offs;
     }
 
     fn report(self, report: &mut ReadReport) {
@@ -306,6 +307,7 @@ impl Missing {
             ("call without a client span", self.clients),
             ("client span with several servers", self.several),
             ("span that waits for messages", self.polls),
+            ("wait before a call that failed is made once more", self.back_offs),
             ("span that waits for messages, and no more in its operation: left out", self.idle),
         ];
         for (reason, times) in counts {
