@@ -160,8 +160,8 @@ pub(super) fn fewer_than(all: &Fit, occupancy: &Occupancy, probability: f64, see
 /// Work uses more servers at once than the quota has cores. The model gets as few as let nobody be there longer than was seen.
 pub(super) fn with_quota(fit: &Fit, occupancy: &Occupancy, probability: f64, seen: f64) -> Option<(Fit, f64)> {
     let is_asked = occupancy.is_whole(probability) && !fit.is_delay;
-    let quota = if is_asked { occupancy.quota(fit.against - fit.unlikelihood)? } else { return None };
     let seen = seen / occupancy.stations as f64;
+    let quota = if is_asked { occupancy.quota(fit.against - fit.unlikelihood, seen)? } else { return None };
     let busy = seen * quota.imputed.all;
     let is_no_longer = |servers: &u32| busy + waiting(f64::from(*servers), busy) <= seen;
     let servers = (quota.cores.ceil() as u32..quota.servers).find(is_no_longer).unwrap_or(quota.servers);

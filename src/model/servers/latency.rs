@@ -19,6 +19,9 @@ const COARSE: [f64; 4] = [0.25, 0.5, 0.75, 1.0];
 /// Latencies that are tried beside the best of these.
 const FINE: f64 = 0.125;
 
+/// Latencies are no less than so many steps of the clock.
+const STEPS: f64 = 4.0;
+
 /// A latency that is a smaller part of the time of calls changes no answer (ours).
 const LEAST: f64 = 0.02;
 
@@ -41,6 +44,9 @@ pub(super) fn found(occupancy: &Occupancy, seen: f64, known: Known, fit: &Fit) -
         return None;
     }
     let shortest = occupancy.shortest(SHORTER) as f64;
+    if COARSE[0] * shortest < STEPS * occupancy.grain() {
+        return None;
+    }
     let tried = |part: f64| {
         let nanoseconds = (shortest * part) as u64;
         let (without, left) = occupancy.without(nanoseconds);

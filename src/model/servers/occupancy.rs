@@ -10,6 +10,7 @@ use crate::lqn::stays::{Rank, Stay, UNDATED};
 use crate::lqn::submodel::{EntryIndex, EntryTotal, common_step};
 use crate::model::clocks;
 use crate::model::servers::discipline::{Discipline, Station};
+use crate::model::servers::occupancy::likelihood::Bins;
 use crate::model::servers::sampled::Share;
 use crate::names::Name;
 
@@ -34,6 +35,9 @@ const LITTLE: f64 = 0.05;
 
 /// Clocks whose step is more than this part of stays blur who met whom.
 const COARSE: f64 = 0.1;
+
+/// Clocks whose step is more than this part of stays blur how likely their lengths are (ours): of 20 µs by clocks of 1 µs, four servers were six to nine.
+const FINE: f64 = 0.005;
 
 /// A stay at a host.
 #[derive(Clone, Copy, Debug)]
@@ -75,8 +79,12 @@ pub struct Occupancy {
     pub most: usize,
     /// How many stays were recorded.
     dated: usize,
-    /// By kind, the step of its clock, nanoseconds.
+    /// By kind, what all its times are multiples of, nanoseconds: the step of its clock, however short.
     grains: Vec<f64>,
+    /// By kind, whether steps of its clock are too long for lengths to tell how likely they are.
+    is_blurred: Vec<bool>,
+    /// By kind, the bins in which what stays had is counted.
+    bins: Vec<Bins>,
     /// By recorded stay, the logarithm of the density of its length where nobody waits.
     alone: Vec<f64>,
     /// The mean length of stays, nanoseconds.
@@ -229,12 +237,29 @@ impl Occupancy {
         let most_time = steps.iter().map(|own| own.time).fold(0.0, f64::max);
         let telling = steps.iter().map(|own| own.step * STEPS <= 1.0 && own.time >= LITTLE * most_time).collect();
         let blurred: usize = steps.iter().filter(|own| own.step > COARSE).map(|own| own.count).sum();
-        let grains = steps.iter().map(|own| own.grain).collect();
+        let is_blurred = steps.iter().map(|own| own.fineness() > FINE).collect();
+        let grains: Vec<f64> = steps.iter().map(|own| own.grain).collect();
+        let recorded = seen.iter().filter(|stay| stay.dated);
+        let bins = Bins::of_kinds(recorded.map(|stay| (stay.kind, stay.length())), &grains);
         let lengths: Vec<f64> = seen.iter().map(|stay| stay.length() as f64).collect();
         let mean_length = lengths.iter().sum::<f64>() / lengths.len().max(1) as f64;
         let coarse = 2 * blurred > dated;
         let alone = Vec::new();
-        let mut own = Self { seen, edges, telling, coarse, whole, stations, most, dated, grains, alone, mean_length };
+        let mut own = Self {
+            seen,
+            edges,
+            telling,
+            is_blurred,
+            coarse,
+            whole,
+            stations,
+            most,
+            dated,
+            grains,
+            bins,
+            alone,
+            mean_length,
+        };
         own.alone = own.densities_alone();
         own
     }
@@ -276,8 +301,13 @@ impl Occupancy {
         let alone =
             self.recorded(std::iter::repeat(())).zip(&self.alone).filter(|((stay, ()), _)| stay.length() > elsewhere);
         without.alone = alone.map(|(_, alone)| *alone).collect();
-        without.mean_length = self.mean_length;
+        (without.mean_length, without.bins) = (self.mean_length, self.bins.clone());
         (without, parts)
+    }
+
+    /// The longest step of clocks, nanoseconds.
+    pub fn grain(&self) -> f64 {
+        self.grains.iter().copied().fold(0.0, f64::max)
     }
 
     /// The time of all stays together, nanoseconds.
@@ -605,8 +635,15 @@ struct Steps {
     step: f64,
     /// The time of all of them together, nanoseconds.
     time: f64,
-    /// The step of their clock, nanoseconds.
+    /// What all their times are multiples of, nanoseconds: the step of their clock, however short.
     grain: f64,
+}
+
+impl Steps {
+    /// The step of their clock, however short, relative to their mean length.
+    fn fineness(&self) -> f64 {
+        if self.time > 0.0 { self.grain * self.count as f64 / self.time } else { 0.0 }
+    }
 }
 
 /// By kind, what its stays come to.
@@ -632,7 +669,7 @@ fn steps(seen: &[Seen], kinds: usize) -> Vec<Steps> {
             count: kind.count as usize,
             step: step.map_or(0.0, |step| step as f64 * kind.count as f64 / kind.length),
             time: kind.length,
-            grain: step.map_or(0.0, |step| step as f64),
+            grain: kind.grain as f64,
         }
     };
     all.into_iter().map(of).collect()

@@ -59,6 +59,7 @@ impl Placement {
             Key::Machine(rank) => self.offer(rank, text.unwrap_or_default().trim()),
             Key::Container => self.in_container |= text.is_some_and(|text| !text.trim().is_empty()),
             Key::Cores(rank) => {
+                let number = number.or_else(|| quantity(text?.trim()));
                 let number = number.filter(|cores| *cores > 0.0 && *cores <= MOST_CORES);
                 if let Some(cores) = number
                     && self.cores.is_none_or(|(old, _)| rank < old)
@@ -97,6 +98,11 @@ impl Placement {
     }
 }
 
+/// A quantity of Kubernetes: `1500m` is one core and a half.
+fn quantity(text: &str) -> Option<f64> {
+    text.strip_suffix('m')?.parse().ok().map(|thousandths: f64| thousandths / 1000.0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::{Placement, key};
@@ -121,5 +127,11 @@ mod tests {
         placement.take(key("process.cpu.count").expect("it counts cores"), Some("8"), Some(8.0));
         placement.take(key("container.cpu.limit").expect("it limits cores"), Some("0.5"), Some(0.5));
         assert_eq!(placement.cores(), 500);
+        let limit = |text: &str| {
+            let mut placement = Placement::default();
+            placement.take(key("k8s.container.cpu.limit").expect("it limits cores"), Some(text), text.parse().ok());
+            placement.cores()
+        };
+        assert_eq!([limit("1500m"), limit(" 250m "), limit("2"), limit("m"), limit("-5m")], [1500, 250, 2000, 0, 0]);
     }
 }

@@ -2,11 +2,16 @@
 
 use super::{BATCH, Occupancy};
 
-/// Bins of what stays had: quarters of octaves from a nanosecond on, with one for all that is shorter.
-const BINS: usize = 4 * 60;
+/// No more bins of one width than so many of them, and so many are in the median of lengths at most.
+const LINEAR: usize = 512;
+const IN_MEDIAN: f64 = 64.0;
+
+/// So many medians have bins of one width; what is beyond has quarters of octaves.
+const MEDIANS: f64 = 8.0;
+const QUARTERS: usize = 4 * 31;
 
 /// The bin of stays that cannot have ended when they did.
-const OUT: usize = BINS + 1;
+const OUT: u16 = u16::MAX;
 
 /// The density of such a stay, relative to the mean length (ours): one of so many.
 const IMPOSSIBLE: f64 = 0.001;
@@ -22,7 +27,7 @@ impl Occupancy {
     ///
     /// With the right servers and order, what stays had are independent times of service of one distribution. So the density of a stay's length is that of its service, times the
     /// rate at which service grew with the stay when it ended: the part of a server that it had (change of variables). The distribution is the histogram of what stays of its kind
-    /// had, in quarters of octaves: a plug-in estimate of the differential entropy (Beirlant, Dudewicz, Györfi and van der Meulen, 1997). A rate of 0 is that of a stay which cannot
+    /// had: a plug-in estimate of the differential entropy (Beirlant, Dudewicz, Györfi and van der Meulen, 1997). A rate of 0 is that of a stay which cannot
     /// have ended so. The error follows from batches of stays that come one after the other (Vuong, Econometrica 57, 1989, with batch means).
     pub(super) fn likelihood(&self, had: &[f64], rates: &[f64]) -> f64 {
         let (likelihood, error) = self.likelihood_with_error(had, rates);
@@ -35,11 +40,11 @@ impl Occupancy {
         let (mut sum, mut squares, mut count) = (0.0_f64, 0.0_f64, 0_usize);
         let (mut batch, mut in_batch) = (0.0_f64, 0_usize);
         for (place, (stay, rate)) in self.recorded(rates.iter().copied()).enumerate() {
-            if !self.telling[stay.kind] {
+            if !self.telling[stay.kind] || self.is_blurred[stay.kind] {
                 continue;
             }
             let rate = if rate > 0.0 && rate < 1.0 { rate.ln() } else { 0.0 };
-            let own = densities[stay.kind][usize::from(bins[place])] + rate - self.alone[place];
+            let own = self.density(&densities, stay.kind, bins[place]) + rate - self.alone[place];
             (batch, in_batch, count) = (batch + own, in_batch + 1, count + 1);
             if in_batch == BATCH {
                 (sum, squares) = (sum + batch, squares + batch * batch);
@@ -55,71 +60,123 @@ impl Occupancy {
         let lengths: Vec<f64> = self.seen.iter().map(|stay| stay.length() as f64).collect();
         let (bins, densities) = self.densities(&lengths, &vec![1.0; lengths.len()]);
         let recorded = self.recorded(std::iter::repeat(()));
-        recorded.zip(bins).map(|((stay, ()), bin)| densities[stay.kind][usize::from(bin)]).collect()
+        recorded.zip(bins).map(|((stay, ()), bin)| self.density(&densities, stay.kind, bin)).collect()
     }
 
     /// The bin of what each recorded stay had, and by kind and bin the logarithm of the density.
-    fn densities(&self, had: &[f64], rates: &[f64]) -> (Vec<u8>, Vec<Vec<f64>>) {
-        let mut counts = vec![Vec::new(); self.grains.len()];
+    fn densities(&self, had: &[f64], rates: &[f64]) -> (Vec<u16>, Vec<Vec<f64>>) {
+        let mut counts = vec![Vec::new(); self.bins.len()];
         let mut bins = Vec::with_capacity(self.dated);
         let mut blur = 0.0_f64;
         for (stay, (had, rate)) in self.recorded(had.iter().zip(rates)) {
-            let grain = self.grains[stay.kind];
+            let of_kind = &self.bins[stay.kind];
             // Clocks that step make lengths look alike: they are blurred by a step.
             blur = (blur + GOLDEN).fract();
-            let bin = if *rate > 0.0 { bin(had + grain * (blur - 0.5), grain) } else { OUT };
-            bins.push(bin as u8);
+            if *rate <= 0.0 {
+                bins.push(OUT);
+                continue;
+            }
+            let bin = of_kind.of(had + self.grains[stay.kind] * (blur - 0.5));
+            bins.push(bin as u16);
             let counts: &mut Vec<u32> = &mut counts[stay.kind];
-            if counts.is_empty() {
-                counts.resize(BINS + 2, 0);
+            if counts.len() <= bin {
+                counts.resize(bin + 1, 0);
             }
             counts[bin] += 1;
         }
-        let of_kind = |(counts, grain): (&Vec<u32>, &f64)| {
-            let all: f64 = counts.iter().map(|count| f64::from(*count)).sum();
-            let of_bin = |(bin, own): (usize, &u32)| match (bin, *own) {
-                (_, 0) => 0.0,
-                (OUT, _) => (IMPOSSIBLE / self.mean_length).ln(),
-                (_, own) => (f64::from(own) / (all * width(bin, *grain))).ln(),
+        let mut all = vec![0.0_f64; self.bins.len()];
+        self.recorded(std::iter::repeat(())).for_each(|(stay, ())| all[stay.kind] += 1.0);
+        let of_kind = |((counts, of_kind), all): ((&Vec<u32>, &Bins), &f64)| {
+            let of_bin = |(bin, own): (usize, &u32)| match f64::from(*own) {
+                0.0 => 0.0,
+                // The histogram fits those that it is made of: half a count less for each bin (Miller and Madow).
+                own => (own / (all * of_kind.width(bin))).ln() - 0.5 / own,
             };
             counts.iter().enumerate().map(of_bin).collect()
         };
-        (bins, counts.iter().zip(&self.grains).map(of_kind).collect())
+        (bins, counts.iter().zip(&self.bins).zip(&all).map(of_kind).collect())
+    }
+
+    /// The logarithm of the density of a recorded stay.
+    fn density(&self, densities: &[Vec<f64>], kind: usize, bin: u16) -> f64 {
+        if bin == OUT { (IMPOSSIBLE / self.mean_length).ln() } else { densities[kind][usize::from(bin)] }
     }
 }
 
-/// The bin of a time: by the exponent and the first two bits of the mantissa.
-fn bin(time: f64, grain: f64) -> usize {
-    if time < grain.max(1.0) {
-        return 0;
-    }
-    let quarters = (time.to_bits() >> 50) as usize - (1023 << 2);
-    quarters.min(BINS - 1) + 1
+/// Bins of what stays of a kind had: some of one width, then quarters of octaves. Where the same is taken off all stays, bins are as wide as before.
+#[derive(Clone, Debug)]
+pub(super) struct Bins {
+    /// The width of the first, nanoseconds.
+    width: f64,
+    /// How many are as wide.
+    linear: usize,
 }
 
-/// How wide a bin is, nanoseconds.
-fn width(bin: usize, grain: f64) -> f64 {
-    match bin.checked_sub(1) {
-        None => grain.max(1.0),
-        Some(quarters) => ((quarters / 4) as f64).exp2() / 4.0,
+impl Bins {
+    /// By kind, for stays of these lengths by clocks of these steps: as wide as Freedman and Diaconis (1981) have it, by the quartiles.
+    pub(super) fn of_kinds(lengths: impl Iterator<Item = (usize, u64)>, grains: &[f64]) -> Vec<Self> {
+        let mut of_kind: Vec<Vec<u64>> = vec![Vec::new(); grains.len()];
+        lengths.for_each(|(kind, length)| of_kind[kind].push(length));
+        of_kind.into_iter().zip(grains).map(|(lengths, grain)| Self::new(lengths, *grain)).collect()
+    }
+
+    fn new(mut lengths: Vec<u64>, grain: f64) -> Self {
+        let count = lengths.len();
+        let mut at = |part: usize| match count {
+            0 => 0.0,
+            _ => *lengths.select_nth_unstable(part * (count - 1) / 4).1 as f64,
+        };
+        let [first, median, third] = [1, 2, 3].map(&mut at);
+        let width = 2.0 * (third - first) / (count.max(1) as f64).cbrt();
+        let width = width.max(median / IN_MEDIAN).max(grain).max(1.0);
+        Self { width, linear: ((MEDIANS * median / width).ceil() as usize).clamp(1, LINEAR) }
+    }
+
+    /// The bin of a time.
+    fn of(&self, time: f64) -> usize {
+        let linear = self.linear as f64;
+        let time = time / self.width;
+        if time < linear {
+            return time.max(0.0) as usize;
+        }
+        // The exponent and the first two bits of the mantissa.
+        let quarters = ((time / linear).to_bits() >> 50) as usize - (1023 << 2);
+        self.linear + quarters.min(QUARTERS - 1)
+    }
+
+    /// How wide a bin is, nanoseconds.
+    fn width(&self, bin: usize) -> f64 {
+        let beyond = |quarters: usize| self.linear as f64 * ((quarters / 4) as f64).exp2() / 4.0;
+        self.width * bin.checked_sub(self.linear).map_or(1.0, beyond)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{BINS, OUT, bin, width};
+    use super::{Bins, LINEAR, OUT, QUARTERS};
 
     #[test]
-    fn bins_are_quarters_of_octaves() {
-        assert_eq!((bin(0.0, 0.0), bin(-5.0, 0.0), bin(999.0, 1000.0)), (0, 0, 0));
-        assert_eq!((bin(1.0, 0.0), bin(1.25, 0.0), bin(1.9, 0.0), bin(2.0, 0.0)), (1, 2, 4, 5));
-        assert_eq!(bin(1e30, 0.0), BINS);
-        assert!(OUT <= usize::from(u8::MAX));
-        // Bins lie side by side.
-        let mut end = 1.0;
-        for number in 1..=BINS {
-            assert_eq!(bin(end, 0.0), number);
-            end += width(number, 0.0);
+    fn bins_lie_side_by_side() {
+        let bins = Bins { width: 2.0, linear: 32 };
+        assert_eq!([-5.0, 1.9, 2.0, 63.9, 64.0, 1e30].map(|time| bins.of(time)), [0, 0, 1, 31, 32, 31 + QUARTERS]);
+        assert!(LINEAR + QUARTERS < usize::from(OUT));
+        let mut end = 0.0;
+        for number in 0..32 + QUARTERS {
+            assert_eq!(bins.of(end), number);
+            end += bins.width(number);
         }
+    }
+
+    #[test]
+    fn bins_are_as_wide_as_quartiles_and_clocks_have_it() {
+        let of = |lengths: &[u64], grain: f64| {
+            let bins = Bins::new(lengths.to_vec(), grain);
+            (bins.width, bins.linear)
+        };
+        // Quartiles of 2000 and 6000, and eight stays.
+        assert_eq!(of(&[1000, 2000, 3000, 4000, 5000, 6000, 7000, 8000], 0.0), (4000.0, 8));
+        assert_eq!(of(&[6400; 8], 0.0), (100.0, 512));
+        assert_eq!(of(&[6400; 8], 1000.0), (1000.0, 52));
+        assert_eq!(of(&[], 0.0), (1.0, 1));
     }
 }
