@@ -137,6 +137,40 @@ fn a_constant_latency_of_calls_is_no_demand() {
     }
 }
 
+/// A demand that is always the same, or often, is none: what comes next would have been served sooner.
+#[test]
+fn constant_demands_are_no_latency() {
+    let twice = |random: &mut Random| if random.below(5) < 4 { 1e-3 } else { 20e-3 };
+    let cases: [(u64, usize, f64, fn(&mut Random) -> f64, f64); 4] = [
+        (1, 1, 0.3, |_| 5e-3, 5e-3),
+        (2, 2, 0.5, |_| 5e-3, 5e-3),
+        (3, 8, 0.75, |_| 5e-3, 5e-3),
+        (4, 2, 0.6, twice, 4.8e-3),
+    ];
+    for (seed, count, load, work, mean) in cases {
+        let mut random = Random::new(seed);
+        let mut requests = requests(seed, count as f64 * load / mean, mean, 6000);
+        requests.iter_mut().for_each(|request| request.1 = work(&mut random));
+        let (model, origins, findings) = told(&asking(&requests, count, 0.0));
+        assert_eq!(processor(&model, "peer").multiplicity, Multiplicity::Finite(count as u32), "seed {seed}");
+        let found = busy(&model, "peer") / count as f64;
+        assert!((found / load - 1.0).abs() < 0.06, "seed {seed}: busy {found} for {load}");
+        assert!(miss(&model, &origins) < 0.06, "seed {seed}: {}", miss(&model, &origins));
+        assert!(!findings.iter().flat_map(|own| &own.notes).any(|note| note.contains("constant latency")));
+    }
+}
+
+/// Clocks that count microseconds blur who met whom where work takes some of them.
+#[test]
+fn clocks_that_count_microseconds_make_no_servers() {
+    for (seed, work) in [(1, 20e-6), (2, 10e-6), (3, 40e-6)] {
+        let requests = requests(seed, 4.0 * 0.6 / work, work, 6000);
+        let stays = Host { servers: 4.0, quota: f64::INFINITY }.stays(&requests);
+        let (model, ..) = told(&spans(&stays, 1000, |_| true));
+        assert_eq!(servers(&model), Multiplicity::Finite(4), "{work} s");
+    }
+}
+
 fn sooner(model: &Model, origins: &Origins) -> Vec<Sooner> {
     let results = layered(model, &LayeredOptions::default()).expect("it can be solved");
     outlook(model, &results, Some(origins), 1).sooner
@@ -172,6 +206,10 @@ fn what_never_stands_still_has_no_quota() {
         }
         requests.sort_by(|one, other| one.0.total_cmp(&other.0));
         assert!(!told(&spans(&free.stays(&requests), 1, |_| true)).2.iter().any(|found| found.code.0 == "M080"));
+        // Answers that wait for the next tick of a timer, as where a buffer is written then.
+        let mut stays = free.stays(&requests);
+        stays.iter_mut().for_each(|stay| stay.1 = (stay.1 / PERIOD).ceil() * PERIOD);
+        assert!(!told(&spans(&stays, 1, |_| true)).2.iter().any(|found| found.code.0 == "M080"));
     }
 }
 

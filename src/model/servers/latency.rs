@@ -25,6 +25,9 @@ const STEPS: f64 = 4.0;
 /// A latency that is a smaller part of the time of calls changes no answer (ours).
 const LEAST: f64 = 0.02;
 
+/// The part of calls that take longer than the latency, at least (ours).
+const LEFT: f64 = 0.99;
+
 /// Stays without a constant latency.
 pub(super) struct Latency {
     pub fit: Fit,
@@ -51,7 +54,9 @@ pub(super) fn found(occupancy: &Occupancy, seen: f64, known: Known, fit: &Fit) -
         let nanoseconds = (shortest * part) as u64;
         let (without, left) = occupancy.without(nanoseconds);
         let left_of_all = without.own() / occupancy.own();
-        let told = without.stays() >= super::ENOUGH && left_of_all > 0.0 && 1.0 - left_of_all >= LEAST;
+        // Where many calls are as short as the shortest, these are served in that time.
+        let are_left = without.stays() as f64 >= LEFT * occupancy.stays() as f64;
+        let told = are_left && left_of_all > 0.0 && 1.0 - left_of_all >= LEAST;
         if !told {
             return None;
         }

@@ -16,6 +16,9 @@ const OUT: u16 = u16::MAX;
 /// The density of such a stay, relative to the mean length (ours): one of so many.
 const IMPOSSIBLE: f64 = 0.001;
 
+/// What is served in less time is nothing, nanoseconds.
+const NOTHING: f64 = 1.0;
+
 /// Multiples of the golden ratio fill an interval evenly.
 const GOLDEN: f64 = 0.618_033_988_749_894_9;
 
@@ -72,7 +75,8 @@ impl Occupancy {
             let of_kind = &self.bins[stay.kind];
             // Clocks that step make lengths look alike: they are blurred by a step.
             blur = (blur + GOLDEN).fract();
-            if *rate <= 0.0 {
+            // Nothing is served in no time.
+            if *rate <= 0.0 || *had < NOTHING {
                 bins.push(OUT);
                 continue;
             }
