@@ -241,7 +241,9 @@ fn sooner(model: &Model, results: &Results, origins: Option<&Origins>, before: f
 fn factors(first: &FirstToSaturate, busy: &[Option<Interval>], results: &Results) -> Option<Interval> {
     let Resource::Processor(processor) = first.resource else { return None };
     let (busy, now) = (busy[processor.index()]?, results.processors[processor.index()].utilization);
-    Some(Interval { low: first.factor * now / busy.high, high: first.factor * now / busy.low })
+    // What was traced had a steady state: today's load is less than what saturates.
+    let low = (first.factor * now / busy.high).max(first.factor.min(1.0));
+    Some(Interval { low, high: first.factor * now / busy.low })
 }
 
 /// What models that fit as well as a calibrated one make of it.

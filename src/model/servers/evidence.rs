@@ -33,6 +33,9 @@ const IN_ORDER: f64 = 0.1;
 /// No more stays than so many count for how likely their lengths are (ours): real hosts serve nearly, not quite, in an order that has a name.
 const INDEPENDENT: f64 = 1000.0;
 
+/// The same where stays wait for something else in a part of their time, of which only the mean is known.
+const WAITING: f64 = 100.0;
+
 /// What evidence is asked of.
 #[derive(Clone, Copy)]
 pub(super) struct Asked<'o> {
@@ -90,7 +93,7 @@ impl Evidence {
     /// The first step.
     pub fn of(asked: Asked<'_>, servers: u32, discipline: Discipline) -> Self {
         let Asked { occupancy, .. } = asked;
-        let Served { had, dependence, uneven, early, likelihood } =
+        let Served { had, dependence, uneven, early, likelihood, .. } =
             occupancy.served(discipline, &asked.share(servers), servers);
         let tolerance = (1.0 + occupancy.stays() as f64 * NO_CORRELATION * NO_CORRELATION).sqrt();
         let uneven = uneven / tolerance;
@@ -98,7 +101,7 @@ impl Evidence {
             servers,
             discipline,
             imputed: Imputed::default(),
-            likelihood: asked.likelihood(likelihood),
+            likelihood: asked.likelihood(servers, likelihood),
             dependence: dependence.abs().max(uneven),
             tolerated: (dependence / tolerance).abs().max(uneven),
             off: 0.0,
@@ -246,10 +249,12 @@ impl Asked<'_> {
         (self.occupancy.is_whole(self.probability) && away > AGREES * seen).then_some((busy, away))
     }
 
-    /// How likely all stays are, by how likely one is. Of what was sampled nobody knows whom stays met.
-    fn likelihood(&self, of_one: f64) -> f64 {
+    /// How likely all stays are with so many servers, by how likely one is. Of what was sampled nobody knows whom stays met.
+    pub fn likelihood(&self, servers: u32, of_one: f64) -> f64 {
         let Self { occupancy, probability, .. } = self;
-        if occupancy.is_whole(*probability) { of_one * (occupancy.stays() as f64).min(INDEPENDENT) } else { 0.0 }
+        // When those that wait for something else do so nobody saw either.
+        let most = if self.waiting(servers).is_some() { WAITING } else { INDEPENDENT };
+        if occupancy.is_whole(*probability) { of_one * (occupancy.stays() as f64).min(most) } else { 0.0 }
     }
 
     /// The part of one of so many servers that a stay has.

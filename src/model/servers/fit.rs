@@ -155,6 +155,15 @@ pub(super) fn fewer_than(all: &Fit, occupancy: &Occupancy, probability: f64, see
     (is_fewer && free.unlikelihood + FEWER < all.unlikelihood).then_some(free)
 }
 
+/// How unlikely a host is beside others of which some time of each stay was taken off.
+pub(super) fn unlikelihood_by_difference(fit: &Fit, occupancy: &Occupancy, seen: f64, known: Known) -> f64 {
+    let busy = fit.busy.map(Busy::Cores).or(known.busy);
+    let may_wait = fit.busy.is_some();
+    let asked = Asked { occupancy, probability: 1.0, seen, busy, early: known.early, arrivals: None, may_wait };
+    let served = occupancy.served(fit.discipline, &asked.share(fit.servers), fit.servers);
+    fit.against - asked.likelihood(fit.servers, occupancy.likelihood_by_difference(&served))
+}
+
 /// The host with a quota of processor time, if stays tell of one, and its cores.
 ///
 /// Work uses more servers at once than the quota has cores. The model gets as few as let nobody be there longer than was seen.

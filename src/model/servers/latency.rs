@@ -4,7 +4,7 @@
 //! server tells it from work: the next one begins as soon as the one before has left, while it is on the way. So of the latencies that no call is shorter than, the one
 //! is taken with which what stays had depends least on what they found. Of all calls the same is taken: what varies cannot be told from work so.
 
-use crate::model::servers::fit::{CLEARLY, Fit, Known, fitted};
+use crate::model::servers::fit::{CLEARLY, Fit, Known, fitted, unlikelihood_by_difference};
 use crate::model::servers::occupancy::Occupancy;
 
 /// A constant latency beside servers is so much less likely than none, as minus the logarithm of a weight: the same as of other waits (ours).
@@ -60,18 +60,31 @@ pub(super) fn found(occupancy: &Occupancy, seen: f64, known: Known, fit: &Fit) -
         if !told {
             return None;
         }
-        let fit = fitted(&without, 1.0, seen * left_of_all, known);
+        let seen = seen * left_of_all;
+        let fit = fitted(&without, 1.0, seen, known);
         let seconds = nanoseconds as f64 * 1e-9;
-        (!fit.is_delay).then_some(Latency { fit, occupancy: without, left, left_of_all, seconds })
+        let unlikelihood = unlikelihood_by_difference(&fit, &without, seen, known);
+        let is_work = !fit.is_delay;
+        is_work.then_some((unlikelihood, Latency { fit, occupancy: without, left, left_of_all, seconds }))
     };
-    let likelier = |one: Option<(f64, Latency)>, other: (f64, Latency)| match one {
-        Some(one) if one.1.fit.unlikelihood <= other.1.fit.unlikelihood => Some(one),
+    let likelier = |one: Option<Tried>, other: Tried| match one {
+        Some(one) if one.unlikelihood <= other.unlikelihood => Some(one),
         _ => Some(other),
     };
-    let all = |parts: &[f64]| parts.iter().filter_map(|part| Some((*part, tried(*part)?))).collect::<Vec<_>>();
+    let of = |part: &f64| tried(*part).map(|(unlikelihood, latency)| Tried { part: *part, unlikelihood, latency });
+    let all = |parts: &[f64]| parts.iter().filter_map(of).collect::<Vec<_>>();
     let best = all(&COARSE).into_iter().fold(None, likelier)?;
     let beside: Vec<f64> =
-        [best.0 - FINE, best.0 + FINE].into_iter().filter(|part| *part > 0.0 && *part <= 1.0).collect();
-    let (_, best) = all(&beside).into_iter().fold(Some(best), likelier)?;
-    (best.fit.unlikelihood + LATENCY + CLEARLY < fit.unlikelihood).then_some(best)
+        [best.part - FINE, best.part + FINE].into_iter().filter(|part| *part > 0.0 && *part <= 1.0).collect();
+    let best = all(&beside).into_iter().fold(Some(best), likelier)?;
+    let without = unlikelihood_by_difference(fit, occupancy, seen, known);
+    (best.unlikelihood + LATENCY + CLEARLY < without).then_some(best.latency)
+}
+
+/// A latency that was tried, as a part of the shortest call.
+struct Tried {
+    part: f64,
+    /// Minus the logarithm of how likely it is.
+    unlikelihood: f64,
+    latency: Latency,
 }

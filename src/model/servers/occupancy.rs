@@ -10,7 +10,7 @@ use crate::lqn::stays::{Rank, Stay, UNDATED};
 use crate::lqn::submodel::{EntryIndex, EntryTotal, common_step};
 use crate::model::clocks;
 use crate::model::servers::discipline::{Discipline, Station};
-use crate::model::servers::occupancy::likelihood::Bins;
+use crate::model::servers::occupancy::likelihood::{Bins, Scale};
 use crate::model::servers::sampled::Share;
 use crate::names::Name;
 
@@ -83,10 +83,10 @@ pub struct Occupancy {
     grains: Vec<f64>,
     /// By kind, whether steps of its clock are too long for lengths to tell how likely they are.
     is_blurred: Vec<bool>,
-    /// By kind, the bins in which what stays had is counted.
-    bins: Vec<Bins>,
-    /// By recorded stay, the logarithm of the density of its length where nobody waits.
-    alone: Vec<f64>,
+    /// On which numbers of servers are compared.
+    by_ratio: Scale,
+    /// On which stays are compared with the same without some time of each.
+    by_difference: Scale,
     /// The mean length of stays, nanoseconds.
     mean_length: f64,
 }
@@ -132,6 +132,8 @@ pub struct Served {
     pub early: f64,
     /// The logarithm of how likely lengths of stays are, per stay, relative to a host where nobody waits.
     pub likelihood: f64,
+    /// By stay, the part of a server that it had in the end; 0 of one that did not have its turn.
+    rates: Vec<f64>,
 }
 
 /// What stays come to with a certain number of servers.
@@ -240,11 +242,10 @@ impl Occupancy {
         let is_blurred = steps.iter().map(|own| own.fineness() > FINE).collect();
         let grains: Vec<f64> = steps.iter().map(|own| own.grain).collect();
         let recorded = seen.iter().filter(|stay| stay.dated);
-        let bins = Bins::of_kinds(recorded.map(|stay| (stay.kind, stay.length())), &grains);
+        let (by_ratio, by_difference) = Bins::of_kinds(recorded.map(|stay| (stay.kind, stay.length())), &grains);
         let lengths: Vec<f64> = seen.iter().map(|stay| stay.length() as f64).collect();
         let mean_length = lengths.iter().sum::<f64>() / lengths.len().max(1) as f64;
         let coarse = 2 * blurred > dated;
-        let alone = Vec::new();
         let mut own = Self {
             seen,
             edges,
@@ -256,11 +257,11 @@ impl Occupancy {
             most,
             dated,
             grains,
-            bins,
-            alone,
+            by_ratio: Scale::default(),
+            by_difference: Scale::default(),
             mean_length,
         };
-        own.alone = own.densities_alone();
+        (own.by_ratio, own.by_difference) = (own.scale(by_ratio), own.scale(by_difference));
         own
     }
 
@@ -298,10 +299,9 @@ impl Occupancy {
         let seen = self.seen.iter().map(shorter).filter(|stay| stay.start < stay.end).collect();
         let mut without = Self::arranged(seen, whole, self.telling.len(), self.stations);
         // How likely lengths are is told relative to the same. The order is the same, too.
-        let alone =
-            self.recorded(std::iter::repeat(())).zip(&self.alone).filter(|((stay, ()), _)| stay.length() > elsewhere);
-        without.alone = alone.map(|(_, alone)| *alone).collect();
-        (without.mean_length, without.bins) = (self.mean_length, self.bins.clone());
+        without.mean_length = self.mean_length;
+        without.by_ratio = self.scale_without(&self.by_ratio, elsewhere);
+        without.by_difference = self.scale_without(&self.by_difference, elsewhere);
         (without, parts)
     }
 
@@ -362,12 +362,20 @@ impl Occupancy {
         let uneven = self.uneven(&found, &had);
         let found: Vec<f64> = found.into_iter().map(|found| found as f64).collect();
         let dependence = self.dependence(&found, &had);
-        let likelihood = self.likelihood(&had, &rates);
-        Served { had, dependence, uneven, early, likelihood }
+        let likelihood = self.likelihood(&self.by_ratio, &had, &rates);
+        Served { had, dependence, uneven, early, likelihood, rates }
     }
 
-    /// Stays that begin at one time find each other, whichever of them is looked at first.
+    /// The logarithm of how likely lengths of stays are, as [`Served::likelihood`], to be compared with the same stays without some time of each.
+    pub fn likelihood_by_difference(&self, served: &Served) -> f64 {
+        self.likelihood(&self.by_difference, &served.had, &served.rates)
+    }
+
+    /// Stays that begin at one time find each other, whichever of them is looked at first; but by clocks that may hide which of them came first.
     fn find_each_other(&self, found: &mut [usize]) {
+        if self.is_blurred.iter().zip(&self.telling).any(|(is_blurred, tells)| *is_blurred && *tells) {
+            return;
+        }
         let mut first = 0;
         while first < self.seen.len() {
             let start = self.seen[first].start;
@@ -646,6 +654,14 @@ impl Steps {
     }
 }
 
+/// The greatest common divisor; 0 is a multiple of every number.
+fn common_divisor(mut one: u64, mut other: u64) -> u64 {
+    while other != 0 {
+        (one, other) = (other, one % other);
+    }
+    one
+}
+
 /// By kind, what its stays come to.
 fn steps(seen: &[Seen], kinds: usize) -> Vec<Steps> {
     #[derive(Clone, Copy, Default)]
@@ -654,6 +670,8 @@ fn steps(seen: &[Seen], kinds: usize) -> Vec<Steps> {
         count: u64,
         length: f64,
         grain: u64,
+        /// The same without a least step.
+        common: u64,
     }
     let mut all = vec![Kind::default(); kinds];
     for stay in seen.iter().filter(|stay| stay.dated) {
@@ -661,6 +679,9 @@ fn steps(seen: &[Seen], kinds: usize) -> Vec<Steps> {
         let (length, since) =
             (stay.start.abs_diff(stay.end), stay.start.abs_diff(*kind.first.get_or_insert(stay.start)));
         kind.grain = common_step(common_step(kind.grain, length), since);
+        if kind.common != 1 {
+            kind.common = common_divisor(common_divisor(kind.common, length), since);
+        }
         (kind.count, kind.length) = (kind.count + 1, kind.length + length as f64);
     }
     let of = |kind: Kind| {
@@ -669,7 +690,7 @@ fn steps(seen: &[Seen], kinds: usize) -> Vec<Steps> {
             count: kind.count as usize,
             step: step.map_or(0.0, |step| step as f64 * kind.count as f64 / kind.length),
             time: kind.length,
-            grain: kind.grain as f64,
+            grain: kind.common as f64,
         }
     };
     all.into_iter().map(of).collect()

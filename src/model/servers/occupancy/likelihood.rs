@@ -32,14 +32,14 @@ impl Occupancy {
     /// rate at which service grew with the stay when it ended: the part of a server that it had (change of variables). The distribution is the histogram of what stays of its kind
     /// had: a plug-in estimate of the differential entropy (Beirlant, Dudewicz, Györfi and van der Meulen, 1997). A rate of 0 is that of a stay which cannot
     /// have ended so. The error follows from batches of stays that come one after the other (Vuong, Econometrica 57, 1989, with batch means).
-    pub(super) fn likelihood(&self, had: &[f64], rates: &[f64]) -> f64 {
-        let (likelihood, error) = self.likelihood_with_error(had, rates);
+    pub(super) fn likelihood(&self, scale: &Scale, had: &[f64], rates: &[f64]) -> f64 {
+        let (likelihood, error) = self.likelihood_with_error(scale, had, rates);
         (likelihood.abs() - BY_CHANCE * error).max(0.0).copysign(likelihood)
     }
 
     /// The same as it is, with its standard error.
-    pub(super) fn likelihood_with_error(&self, had: &[f64], rates: &[f64]) -> (f64, f64) {
-        let (bins, densities) = self.densities(had, rates);
+    pub(super) fn likelihood_with_error(&self, scale: &Scale, had: &[f64], rates: &[f64]) -> (f64, f64) {
+        let (bins, densities) = self.densities(scale, had, rates);
         let (mut sum, mut squares, mut count) = (0.0_f64, 0.0_f64, 0_usize);
         let (mut batch, mut in_batch) = (0.0_f64, 0_usize);
         for (place, (stay, rate)) in self.recorded(rates.iter().copied()).enumerate() {
@@ -47,7 +47,7 @@ impl Occupancy {
                 continue;
             }
             let rate = if rate > 0.0 && rate < 1.0 { rate.ln() } else { 0.0 };
-            let own = self.density(&densities, stay.kind, bins[place]) + rate - self.alone[place];
+            let own = self.density(&densities, stay.kind, bins[place]) + rate - scale.alone[place];
             (batch, in_batch, count) = (batch + own, in_batch + 1, count + 1);
             if in_batch == BATCH {
                 (sum, squares) = (sum + batch, squares + batch * batch);
@@ -58,21 +58,30 @@ impl Occupancy {
         ((sum + batch) / count, squares.sqrt() / count)
     }
 
-    /// The logarithm of the density of the length of each recorded stay where nobody waits.
-    pub(super) fn densities_alone(&self) -> Vec<f64> {
+    /// A scale of these bins.
+    pub(super) fn scale(&self, bins: Vec<Bins>) -> Scale {
+        let mut scale = Scale { bins, alone: Vec::new() };
         let lengths: Vec<f64> = self.seen.iter().map(|stay| stay.length() as f64).collect();
-        let (bins, densities) = self.densities(&lengths, &vec![1.0; lengths.len()]);
+        let (bins, densities) = self.densities(&scale, &lengths, &vec![1.0; lengths.len()]);
         let recorded = self.recorded(std::iter::repeat(()));
-        recorded.zip(bins).map(|((stay, ()), bin)| self.density(&densities, stay.kind, bin)).collect()
+        scale.alone = recorded.zip(bins).map(|((stay, ()), bin)| self.density(&densities, stay.kind, bin)).collect();
+        scale
+    }
+
+    /// The scale of the same stays without so many nanoseconds of each, relative to whose lengths as they are likelihood is told.
+    pub(super) fn scale_without(&self, scale: &Scale, elsewhere: u64) -> Scale {
+        let all = self.recorded(std::iter::repeat(())).zip(&scale.alone);
+        let left = all.filter(|((stay, ()), _)| stay.length() > elsewhere);
+        Scale { bins: scale.bins.clone(), alone: left.map(|(_, alone)| *alone).collect() }
     }
 
     /// The bin of what each recorded stay had, and by kind and bin the logarithm of the density.
-    fn densities(&self, had: &[f64], rates: &[f64]) -> (Vec<u16>, Vec<Vec<f64>>) {
-        let mut counts = vec![Vec::new(); self.bins.len()];
+    fn densities(&self, scale: &Scale, had: &[f64], rates: &[f64]) -> (Vec<u16>, Vec<Vec<f64>>) {
+        let mut counts = vec![Vec::new(); scale.bins.len()];
         let mut bins = Vec::with_capacity(self.dated);
         let mut blur = 0.0_f64;
         for (stay, (had, rate)) in self.recorded(had.iter().zip(rates)) {
-            let of_kind = &self.bins[stay.kind];
+            let of_kind = &scale.bins[stay.kind];
             // Clocks that step make lengths look alike: they are blurred by a step.
             blur = (blur + GOLDEN).fract();
             // Nothing is served in no time.
@@ -88,7 +97,7 @@ impl Occupancy {
             }
             counts[bin] += 1;
         }
-        let mut all = vec![0.0_f64; self.bins.len()];
+        let mut all = vec![0.0_f64; scale.bins.len()];
         self.recorded(std::iter::repeat(())).for_each(|(stay, ())| all[stay.kind] += 1.0);
         let of_kind = |((counts, of_kind), all): ((&Vec<u32>, &Bins), &f64)| {
             let of_bin = |(bin, own): (usize, &u32)| match f64::from(*own) {
@@ -98,7 +107,7 @@ impl Occupancy {
             };
             counts.iter().enumerate().map(of_bin).collect()
         };
-        (bins, counts.iter().zip(&self.bins).zip(&all).map(of_kind).collect())
+        (bins, counts.iter().zip(&scale.bins).zip(&all).map(of_kind).collect())
     }
 
     /// The logarithm of the density of a recorded stay.
@@ -107,7 +116,16 @@ impl Occupancy {
     }
 }
 
-/// Bins of what stays of a kind had: some of one width, then quarters of octaves. Where the same is taken off all stays, bins are as wide as before.
+/// How finely what stays had is told apart.
+#[derive(Debug, Default)]
+pub(super) struct Scale {
+    /// By kind.
+    bins: Vec<Bins>,
+    /// By recorded stay, the logarithm of the density of its length where nobody waits.
+    alone: Vec<f64>,
+}
+
+/// Bins of what stays of a kind had: some of one width, then quarters of octaves.
 #[derive(Clone, Debug)]
 pub(super) struct Bins {
     /// The width of the first, nanoseconds.
@@ -117,23 +135,28 @@ pub(super) struct Bins {
 }
 
 impl Bins {
-    /// By kind, for stays of these lengths by clocks of these steps: as wide as Freedman and Diaconis (1981) have it, by the quartiles.
-    pub(super) fn of_kinds(lengths: impl Iterator<Item = (usize, u64)>, grains: &[f64]) -> Vec<Self> {
+    /// By kind, for stays of these lengths by clocks of these steps: those by ratio, and those by difference.
+    ///
+    /// By ratio they are quarters of octaves, so that all stays of half the time are as likely: numbers of servers are compared so. By difference they are of one width, so that
+    /// stays without some time that is the same for all are as likely.
+    pub(super) fn of_kinds(lengths: impl Iterator<Item = (usize, u64)>, grains: &[f64]) -> (Vec<Self>, Vec<Self>) {
         let mut of_kind: Vec<Vec<u64>> = vec![Vec::new(); grains.len()];
         lengths.for_each(|(kind, length)| of_kind[kind].push(length));
-        of_kind.into_iter().zip(grains).map(|(lengths, grain)| Self::new(lengths, *grain)).collect()
+        of_kind.into_iter().zip(grains).map(|(lengths, grain)| Self::new(lengths, *grain)).unzip()
     }
 
-    fn new(mut lengths: Vec<u64>, grain: f64) -> Self {
+    /// Those by difference are as wide as Freedman and Diaconis (1981) have it, by the quartiles.
+    fn new(mut lengths: Vec<u64>, grain: f64) -> (Self, Self) {
         let count = lengths.len();
         let mut at = |part: usize| match count {
             0 => 0.0,
             _ => *lengths.select_nth_unstable(part * (count - 1) / 4).1 as f64,
         };
         let [first, median, third] = [1, 2, 3].map(&mut at);
-        let width = 2.0 * (third - first) / (count.max(1) as f64).cbrt();
-        let width = width.max(median / IN_MEDIAN).max(grain).max(1.0);
-        Self { width, linear: ((MEDIANS * median / width).ceil() as usize).clamp(1, LINEAR) }
+        let least = (median / IN_MEDIAN).max(grain).max(1.0);
+        let width = least.max(2.0 * (third - first) / (count.max(1) as f64).cbrt());
+        let linear = ((MEDIANS * median / width).ceil() as usize).clamp(1, LINEAR);
+        (Self { width: least, linear: 1 }, Self { width, linear })
     }
 
     /// The bin of a time.
@@ -174,13 +197,14 @@ mod tests {
     #[test]
     fn bins_are_as_wide_as_quartiles_and_clocks_have_it() {
         let of = |lengths: &[u64], grain: f64| {
-            let bins = Bins::new(lengths.to_vec(), grain);
-            (bins.width, bins.linear)
+            let (ratio, bins) = Bins::new(lengths.to_vec(), grain);
+            assert_eq!(ratio.linear, 1);
+            (ratio.width, bins.width, bins.linear)
         };
         // Quartiles of 2000 and 6000, and eight stays.
-        assert_eq!(of(&[1000, 2000, 3000, 4000, 5000, 6000, 7000, 8000], 0.0), (4000.0, 8));
-        assert_eq!(of(&[6400; 8], 0.0), (100.0, 512));
-        assert_eq!(of(&[6400; 8], 1000.0), (1000.0, 52));
-        assert_eq!(of(&[], 0.0), (1.0, 1));
+        assert_eq!(of(&[1000, 2000, 3000, 4000, 5000, 6000, 7000, 8000], 0.0), (62.5, 4000.0, 8));
+        assert_eq!(of(&[6400; 8], 0.0), (100.0, 100.0, 512));
+        assert_eq!(of(&[6400; 8], 1000.0), (1000.0, 1000.0, 52));
+        assert_eq!(of(&[], 0.0), (1.0, 1.0, 1));
     }
 }

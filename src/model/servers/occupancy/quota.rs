@@ -61,7 +61,7 @@ impl Occupancy {
         let counts = (self.dated as f64).min(INDEPENDENT);
         let of = |servers: u32, cores: f64| {
             let (had, rates) = self.throttled(servers, cores, &begins);
-            self.likelihood_with_error(&had, &rates).0
+            self.likelihood_with_error(&self.by_ratio, &had, &rates).0
         };
         let mut best: Option<(f64, u32, f64)> = None;
         for servers in SERVERS.into_iter().filter(|servers| (*servers as usize) <= self.most.max(1)) {
@@ -86,7 +86,7 @@ impl Occupancy {
             }
         }
         let (had, rates) = self.throttled(servers, cores, &begins);
-        let own = self.likelihood(&had, &rates) * counts;
+        let own = self.likelihood(&self.by_ratio, &had, &rates) * counts;
         if own <= likelihood + CLEARLY {
             return None;
         }
