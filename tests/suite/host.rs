@@ -42,7 +42,9 @@ impl Host {
             let step = ends.min(comes).min(used).min(begins);
             now += step;
             left -= step * rate * f64::from(u8::from(speed > 0.0));
-            there.iter_mut().for_each(|own| own.1 -= step * speed);
+            for own in &mut there {
+                own.1 -= step * speed;
+            }
             if step == begins {
                 (period, left) = (period + PERIOD, self.quota);
                 now = period;
@@ -137,11 +139,14 @@ fn a_constant_latency_of_calls_is_no_demand() {
     }
 }
 
+/// Draws the work of a request.
+type Draw = fn(&mut Random) -> f64;
+
 /// A demand that is always the same, or often, is none: what comes next would have been served sooner.
 #[test]
 fn constant_demands_are_no_latency() {
     let twice = |random: &mut Random| if random.below(5) < 4 { 1e-3 } else { 20e-3 };
-    let cases: [(u64, usize, f64, fn(&mut Random) -> f64, f64); 4] = [
+    let cases: [(u64, usize, f64, Draw, f64); 4] = [
         (1, 1, 0.3, |_| 5e-3, 5e-3),
         (2, 2, 0.5, |_| 5e-3, 5e-3),
         (3, 8, 0.75, |_| 5e-3, 5e-3),
@@ -150,7 +155,9 @@ fn constant_demands_are_no_latency() {
     for (seed, count, load, work, mean) in cases {
         let mut random = Random::new(seed);
         let mut requests = requests(seed, count as f64 * load / mean, mean, 6000);
-        requests.iter_mut().for_each(|request| request.1 = work(&mut random));
+        for request in &mut requests {
+            request.1 = work(&mut random);
+        }
         let (model, origins, findings) = told(&asking(&requests, count, 0.0));
         assert_eq!(processor(&model, "peer").multiplicity, Multiplicity::Finite(count as u32), "seed {seed}");
         let found = busy(&model, "peer") / count as f64;
@@ -208,7 +215,9 @@ fn what_never_stands_still_has_no_quota() {
         assert!(!told(&spans(&free.stays(&requests), 1, |_| true)).2.iter().any(|found| found.code.0 == "M080"));
         // Answers that wait for the next tick of a timer, as where a buffer is written then.
         let mut stays = free.stays(&requests);
-        stays.iter_mut().for_each(|stay| stay.1 = (stay.1 / PERIOD).ceil() * PERIOD);
+        for stay in &mut stays {
+            stay.1 = (stay.1 / PERIOD).ceil() * PERIOD;
+        }
         assert!(!told(&spans(&stays, 1, |_| true)).2.iter().any(|found| found.code.0 == "M080"));
     }
 }
