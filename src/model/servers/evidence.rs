@@ -2,7 +2,7 @@
 
 use crate::lqn::Dispatching;
 use crate::model::servers::discipline::Discipline;
-use crate::model::servers::occupancy::{Imputed, Occupancy, Served};
+use crate::model::servers::occupancy::{INDEPENDENT, Imputed, Occupancy, Served};
 use crate::model::servers::sampled::{Share, waiting};
 use crate::model::utilisation::Busy;
 
@@ -29,9 +29,6 @@ const FULL: f64 = 0.995;
 
 /// Real processors that are shared may let work end in order more often than equal sharing would, by this part of how often it would not.
 const IN_ORDER: f64 = 0.1;
-
-/// No more stays than so many count for how likely their lengths are (ours): real hosts serve nearly, not quite, in an order that has a name.
-const INDEPENDENT: f64 = 1000.0;
 
 /// The same where stays wait for something else in a part of their time, of which only the mean is known.
 const WAITING: f64 = 100.0;

@@ -6,6 +6,8 @@ mod quota;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
+pub use likelihood::INDEPENDENT;
+
 use crate::lqn::stays::{Rank, Stay, UNDATED};
 use crate::lqn::submodel::{EntryIndex, EntryTotal, common_step};
 use crate::model::clocks;

@@ -25,6 +25,9 @@ const GOLDEN: f64 = 0.618_033_988_749_894_9;
 /// What differs from a host where nobody waits by no more than so many standard errors differs by chance (ours).
 const BY_CHANCE: f64 = 1.0;
 
+/// No more stays than so many count for how likely their lengths are (ours): real hosts serve nearly, not quite, in an order that has a name.
+pub const INDEPENDENT: f64 = 1000.0;
+
 impl Occupancy {
     /// The logarithm of how likely lengths of stays are, per stay, relative to a host where nobody waits; nearer to that by what may be chance.
     ///

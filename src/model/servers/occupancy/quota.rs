@@ -4,6 +4,7 @@
 //! Rao, Linux Symposium 2010). Limits of containers are such quotas. Work that stands still ends nowhere. So where arrivals come at any time, more work ends right after a period begins
 //! than right before: that tells when periods begin. The quota is the one with which lengths of stays are likeliest.
 
+use super::likelihood::INDEPENDENT;
 use super::{Imputed, Occupancy};
 use crate::model::servers::discipline::Discipline;
 
@@ -28,9 +29,6 @@ const CLEARLY: f64 = 6.0;
 
 /// A quota of which more is used is none (ours): work that waits for the next tick of a timer ends at its begin whatever is used, and looks so.
 const FULL: f64 = 0.95;
-
-/// No more stays than so many count for that.
-const INDEPENDENT: f64 = 1000.0;
 
 /// Servers that are tried.
 const SERVERS: [u32; 10] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32];
@@ -170,7 +168,7 @@ struct Throttled {
 
 impl Throttled {
     fn new(servers: f64, quota: f64, begin: i64, now: i64) -> Self {
-        let until = now + PERIOD - (now - begin).rem_euclid(PERIOD);
+        let until = now.saturating_add(PERIOD - now.saturating_sub(begin).rem_euclid(PERIOD));
         Self { servers, quota, there: 0.0, sum: 0.0, left: quota, now, until }
     }
 
@@ -185,18 +183,18 @@ impl Throttled {
             }
         };
         if time >= self.until {
-            let length = (self.until - self.now) as f64;
+            let length = self.until.abs_diff(self.now) as f64;
             work(self, length);
             // Whole periods are alike.
-            let whole = (time - self.until) / PERIOD;
+            let whole = time.saturating_sub(self.until) / PERIOD;
             if rate > 0.0 {
                 self.sum += whole as f64 * self.quota.min(rate * PERIOD as f64) / self.there;
             }
             self.now = self.until + whole * PERIOD;
-            self.until = self.now + PERIOD;
+            self.until = self.now.saturating_add(PERIOD);
             self.left = self.quota;
         }
-        let length = (time - self.now) as f64;
+        let length = time.abs_diff(self.now) as f64;
         work(self, length);
         self.now = time;
     }
