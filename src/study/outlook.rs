@@ -197,6 +197,11 @@ fn beyond(model: &Model, results: &Results, origins: Option<&Origins>, loads: Ve
     let mut outlook = Outlook { loads, first, sooner, busy: utilization::intervals(model, results, origins) };
     if let Some(first) = &mut outlook.first {
         first.interval = factors(first, &outlook.busy, results);
+        // What was traced had a steady state: today's load is less than what saturates.
+        let is_observed = |own: &Origins| own.scenarios.iter().all(|own| own.reason == LoadReason::Observed);
+        if let Some(interval) = first.interval.as_mut().filter(|_| origins.is_some_and(is_observed)) {
+            interval.low = interval.low.max(first.factor.min(1.0));
+        }
         if let Some(more) = beyond_largest(model, origins, first.resource) {
             // How large batches get is not known beyond those that were traced.
             let known = first.interval.unwrap_or(Interval { low: first.factor, high: first.factor });
@@ -241,9 +246,7 @@ fn sooner(model: &Model, results: &Results, origins: Option<&Origins>, before: f
 fn factors(first: &FirstToSaturate, busy: &[Option<Interval>], results: &Results) -> Option<Interval> {
     let Resource::Processor(processor) = first.resource else { return None };
     let (busy, now) = (busy[processor.index()]?, results.processors[processor.index()].utilization);
-    // What was traced had a steady state: today's load is less than what saturates.
-    let low = (first.factor * now / busy.high).max(first.factor.min(1.0));
-    Some(Interval { low, high: first.factor * now / busy.low })
+    Some(Interval { low: first.factor * now / busy.high, high: first.factor * now / busy.low })
 }
 
 /// What models that fit as well as a calibrated one make of it.
