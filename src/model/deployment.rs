@@ -270,9 +270,8 @@ impl Placing {
             self.placed.processors.entry(name.to_owned()).or_insert_with(|| ProcessorSettings::at(Place::Nowhere));
         let each = cores / f64::from(settings.replicas.unwrap_or(1).max(1));
         let servers = (each.ceil().min(f64::from(u32::MAX)) as u32).max(1);
-        let is_more = |told: f64| told <= each;
         if let Some(Multiplicity::Finite(told)) = settings.multiplicity
-            && is_more(self.placed.quotas.get(name).copied().unwrap_or(f64::from(told)))
+            && self.placed.quotas.get(name).copied().unwrap_or(f64::from(told)) <= each
         {
             return;
         }

@@ -160,9 +160,7 @@ pub fn outlook(model: &Model, results: &Results, origins: Option<&Origins>, thre
             simulated.as_ref().filter(|_| !is_rare).zip(response).and_then(|(simulated, response)| {
                 let mean = response_of.of(model, simulated, origins)?;
                 let width = response_of.half_width(model, simulated, origins).unwrap_or(f64::INFINITY);
-                let far = (mean - response).abs();
-                // An interval of few replications is known roughly.
-                (far > FAR * mean && far > 2.0 * width).then_some(mean)
+                is_far(response, (mean, width), FAR).then_some(mean)
             });
         let [p50, p95, p99] = if is_rare { [None; 3] } else { PARTS.map(quantile) };
         let observed = traced.filter(|traced| traced.reason == LoadReason::Observed);
@@ -269,6 +267,13 @@ fn intervals(outlook: &mut Outlook, model: &Model, origins: Option<&Origins>) {
         let factors: Vec<Option<f64>> = factors.collect();
         first.interval = Some(Interval::of(first.factor, &factors, 0.0));
     }
+}
+
+/// Whether a figure is off a simulated mean with its half width by more than this part of it, and by more than chance.
+pub(in crate::study) fn is_far(figure: f64, (mean, width): (f64, f64), part: f64) -> bool {
+    let far = (mean - figure).abs();
+    // An interval of few replications is known roughly.
+    far > part * mean && far > 2.0 * width
 }
 
 /// A short simulation, which tells percentiles of these parts. A longer one where the warm-up takes as long: responses count after it.

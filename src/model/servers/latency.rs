@@ -2,12 +2,12 @@
 //!
 //! The time of a call to such a peer holds the way there and back. Taken for demand, it makes servers look busier than they are, and predicted queues too long. A
 //! server tells it from work: the next one begins as soon as the one before has left, while it is on the way. So of the latencies that no call is shorter than, the one
-//! is taken with which what stays had depends least on what they found. Of all calls the same is taken: what varies cannot be told from work so.
+//! is taken with which lengths of stays are likeliest. It is the same for all calls: what varies cannot be told from work.
 
 use crate::model::servers::fit::{CLEARLY, Fit, Known, fitted, unlikelihood_by_difference};
 use crate::model::servers::occupancy::Occupancy;
 
-/// A constant latency beside servers is so much less likely than none, as minus the logarithm of a weight: the same as of other waits (ours).
+/// A constant latency beside servers is so much less likely than none, as minus the logarithm of a weight (ours): all peers have some.
 const LATENCY: f64 = 1.0;
 
 /// Calls may be shorter than the latency by chance of errors: one in so many (ours).
@@ -38,6 +38,10 @@ pub(super) struct Latency {
     pub left_of_all: f64,
     /// Seconds.
     pub seconds: f64,
+    /// As a part of the shortest call.
+    part: f64,
+    /// Minus the logarithm of how likely it is.
+    unlikelihood: f64,
 }
 
 /// The latency that explains stays clearly better than none.
@@ -65,26 +69,12 @@ pub(super) fn found(occupancy: &Occupancy, seen: f64, known: Known, fit: &Fit) -
         let seconds = nanoseconds as f64 * 1e-9;
         let unlikelihood = unlikelihood_by_difference(&fit, &without, seen, known);
         let is_work = !fit.is_delay;
-        is_work.then_some((unlikelihood, Latency { fit, occupancy: without, left, left_of_all, seconds }))
+        is_work.then_some(Latency { fit, occupancy: without, left, left_of_all, seconds, part, unlikelihood })
     };
-    let likelier = |one: Option<Tried>, other: Tried| match one {
-        Some(one) if one.unlikelihood <= other.unlikelihood => Some(one),
-        _ => Some(other),
-    };
-    let of = |part: &f64| tried(*part).map(|(unlikelihood, latency)| Tried { part: *part, unlikelihood, latency });
-    let all = |parts: &[f64]| parts.iter().filter_map(of).collect::<Vec<_>>();
-    let best = all(&COARSE).into_iter().fold(None, likelier)?;
-    let beside: Vec<f64> =
-        [best.part - FINE, best.part + FINE].into_iter().filter(|part| *part > 0.0 && *part <= 1.0).collect();
-    let best = all(&beside).into_iter().fold(Some(best), likelier)?;
+    let likelier = |one: &Latency, other: &Latency| one.unlikelihood.total_cmp(&other.unlikelihood);
+    let best = COARSE.into_iter().filter_map(tried).min_by(likelier)?;
+    let beside = [best.part - FINE, best.part + FINE].into_iter().filter(|part| *part > 0.0 && *part <= 1.0);
+    let best = std::iter::once(best).chain(beside.filter_map(tried)).min_by(likelier)?;
     let without = unlikelihood_by_difference(fit, occupancy, seen, known);
-    (best.unlikelihood + LATENCY + CLEARLY < without).then_some(best.latency)
-}
-
-/// A latency that was tried, as a part of the shortest call.
-struct Tried {
-    part: f64,
-    /// Minus the logarithm of how likely it is.
-    unlikelihood: f64,
-    latency: Latency,
+    (best.unlikelihood + LATENCY + CLEARLY < without).then_some(best)
 }

@@ -124,7 +124,7 @@ pub struct Host {
     pub alone: f64,
     /// The constant latency of each call to a peer that records no spans, seconds, where it was found.
     pub latency: Option<f64>,
-    /// How many cores each copy may use on the mean, where that was found or told and is no whole number of servers.
+    /// How many cores each copy may use on the mean: a quota that was found, or a limit that was told and is no whole number of servers.
     pub quota: Option<f64>,
     /// Whether stays tell that work stands still once it has used them.
     pub is_throttled: bool,
@@ -417,7 +417,7 @@ impl Traced {
         self.work.get(&entry).copied().unwrap_or((1.0, 1.0))
     }
 
-    /// How many cores each copy of a processor may use, where that is no whole number of servers.
+    /// How many cores each copy of a processor may use, where it has a quota.
     pub fn quotas(&self) -> BTreeMap<String, f64> {
         self.hosts.iter().filter_map(|(name, host)| Some((name.clone(), host.quota?))).collect()
     }
@@ -434,8 +434,8 @@ impl Traced {
             let used = host.utilization * f64::from(host.servers) / f64::from(host.copies.max(1));
             format!(
                 "`{name}`: {} of a quota of {} cores are used, {}",
-                load::short((used * 100.0).round() / 100.0),
-                load::short((cores * 100.0).round() / 100.0),
+                hundredths(used),
+                hundredths(*cores),
                 percent(used / cores)
             )
         };
@@ -571,6 +571,11 @@ fn explained(measured: f64, alone: f64, used: f64) -> String {
     }
 }
 
+/// A number of cores, to hundredths.
+fn hundredths(cores: f64) -> String {
+    load::short((cores * 100.0).round() / 100.0)
+}
+
 /// Processors that are less busy decide no answer, however many servers they have (ours).
 const IDLE: f64 = 0.3;
 
@@ -670,7 +675,7 @@ fn described(host: &Host) -> String {
         Some(cores) => {
             format!(
                 "{others}; a quota of {} cores: work stands still once it is used, until the next 100 ms",
-                load::short((cores * 100.0).round() / 100.0)
+                hundredths(cores)
             )
         }
         None => others,

@@ -5,14 +5,15 @@ mod quota;
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 pub use likelihood::INDEPENDENT;
 
 use crate::lqn::stays::{Rank, Stay, UNDATED};
-use crate::lqn::submodel::{EntryIndex, EntryTotal, common_step};
+use crate::lqn::submodel::{EntryIndex, EntryTotal};
 use crate::model::clocks;
 use crate::model::servers::discipline::{Discipline, Station};
-use crate::model::servers::occupancy::likelihood::{Bins, Scale};
+use crate::model::servers::occupancy::likelihood::Scale;
 use crate::model::servers::sampled::Share;
 use crate::names::Name;
 
@@ -88,7 +89,7 @@ pub struct Occupancy {
     /// On which numbers of servers are compared.
     by_ratio: Scale,
     /// On which stays are compared with the same without some time of each.
-    by_difference: Scale,
+    by_difference: OnceLock<Scale>,
     /// The mean length of stays, nanoseconds.
     mean_length: f64,
 }
@@ -223,10 +224,12 @@ impl Occupancy {
             seen.extend(kept.into_iter().filter(|stay| stay.start < stay.end()).map(of));
             kinds += PARTS as usize;
         }
-        Self::arranged(seen, whole, kinds, stations)
+        let mut own = Self::arranged(seen, whole, kinds, stations);
+        own.by_ratio = own.scale_by_ratio();
+        own
     }
 
-    /// Of stays in any order, of so many kinds.
+    /// Of stays in any order, of so many kinds; without scales.
     fn arranged(mut seen: Vec<Seen>, whole: Vec<Whole>, kinds: usize, stations: usize) -> Self {
         seen.sort_unstable_by_key(|stay| (stay.start, stay.end, stay.kind));
         let edges = edges(&seen);
@@ -243,12 +246,10 @@ impl Occupancy {
         let blurred: usize = steps.iter().filter(|own| own.step > COARSE).map(|own| own.count).sum();
         let is_blurred = steps.iter().map(|own| own.fineness() > FINE).collect();
         let grains: Vec<f64> = steps.iter().map(|own| own.grain).collect();
-        let recorded = seen.iter().filter(|stay| stay.dated);
-        let (by_ratio, by_difference) = Bins::of_kinds(recorded.map(|stay| (stay.kind, stay.length())), &grains);
         let lengths: Vec<f64> = seen.iter().map(|stay| stay.length() as f64).collect();
         let mean_length = lengths.iter().sum::<f64>() / lengths.len().max(1) as f64;
         let coarse = 2 * blurred > dated;
-        let mut own = Self {
+        Self {
             seen,
             edges,
             telling,
@@ -260,11 +261,9 @@ impl Occupancy {
             dated,
             grains,
             by_ratio: Scale::default(),
-            by_difference: Scale::default(),
+            by_difference: OnceLock::new(),
             mean_length,
-        };
-        (own.by_ratio, own.by_difference) = (own.scale(by_ratio), own.scale(by_difference));
-        own
+        }
     }
 
     /// The shortest length of stays but this part of them, nanoseconds.
@@ -300,10 +299,10 @@ impl Occupancy {
         let shorter = |stay: &Seen| Seen { end: stay.end.saturating_sub_unsigned(elsewhere), ..*stay };
         let seen = self.seen.iter().map(shorter).filter(|stay| stay.start < stay.end).collect();
         let mut without = Self::arranged(seen, whole, self.telling.len(), self.stations);
-        // How likely lengths are is told relative to the same. The order is the same, too.
+        // Likelihoods of both are relative to the same lengths, in the same order.
         without.mean_length = self.mean_length;
         without.by_ratio = self.scale_without(&self.by_ratio, elsewhere);
-        without.by_difference = self.scale_without(&self.by_difference, elsewhere);
+        without.by_difference = self.scale_without(self.scale_by_difference(), elsewhere).into();
         (without, parts)
     }
 
@@ -370,7 +369,7 @@ impl Occupancy {
 
     /// The logarithm of how likely lengths of stays are, as [`Served::likelihood`], to be compared with the same stays without some time of each.
     pub fn likelihood_by_difference(&self, served: &Served) -> f64 {
-        self.likelihood(&self.by_difference, &served.had, &served.rates)
+        self.likelihood(self.scale_by_difference(), &served.had, &served.rates)
     }
 
     /// Stays that begin at one time find each other, whichever of them is looked at first; but by clocks that may hide which of them came first.
@@ -672,17 +671,14 @@ fn steps(seen: &[Seen], kinds: usize) -> Vec<Steps> {
         count: u64,
         length: f64,
         grain: u64,
-        /// The same without a least step.
-        common: u64,
     }
     let mut all = vec![Kind::default(); kinds];
     for stay in seen.iter().filter(|stay| stay.dated) {
         let kind = &mut all[stay.kind];
         let (length, since) =
             (stay.start.abs_diff(stay.end), stay.start.abs_diff(*kind.first.get_or_insert(stay.start)));
-        kind.grain = common_step(common_step(kind.grain, length), since);
-        if kind.common != 1 {
-            kind.common = common_divisor(common_divisor(kind.common, length), since);
+        if kind.grain != 1 {
+            kind.grain = common_divisor(common_divisor(kind.grain, length), since);
         }
         (kind.count, kind.length) = (kind.count + 1, kind.length + length as f64);
     }
@@ -692,7 +688,7 @@ fn steps(seen: &[Seen], kinds: usize) -> Vec<Steps> {
             count: kind.count as usize,
             step: step.map_or(0.0, |step| step as f64 * kind.count as f64 / kind.length),
             time: kind.length,
-            grain: kind.common as f64,
+            grain: kind.grain as f64,
         }
     };
     all.into_iter().map(of).collect()

@@ -5,7 +5,7 @@ use crate::diagnostic::{Diagnostic, Place};
 use crate::model::codes;
 use crate::model::parameter::Subject;
 use crate::study::figure::{Figure, Quantity};
-use crate::study::outlook::simulated;
+use crate::study::outlook::{is_far, simulated};
 use crate::study::sweep::{Point, Question, State, Table};
 
 /// Responses differ where they do by more than this part of the simulated one, and by more than its interval (ours): twice what the solver is usually off by.
@@ -35,8 +35,8 @@ pub fn unlike_simulated(question: &Question, subjects: &[(String, Subject)], tab
             let mean = measure.of(&asked.model, &results, asked.origins.as_ref());
             let Some((mean, own)) = mean.zip(point.figures[*at]) else { continue };
             let width = measure.half_width(&asked.model, &results, asked.origins.as_ref()).unwrap_or(f64::INFINITY);
-            let (off, part) = ((mean - own).abs(), (mean / own).ln().abs());
-            if off > FAR * mean && off > 2.0 * width && part > worst.map_or(0.0, |worst| worst.0) {
+            let part = (mean / own).ln().abs();
+            if is_far(own, (mean, width), FAR) && part > worst.map_or(0.0, |worst| worst.0) {
                 worst = Some((part, own, mean, &table.measures[*at]));
             }
         }

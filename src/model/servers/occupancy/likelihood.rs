@@ -61,8 +61,20 @@ impl Occupancy {
         ((sum + batch) / count, squares.sqrt() / count)
     }
 
-    /// A scale of these bins.
-    pub(super) fn scale(&self, bins: Vec<Bins>) -> Scale {
+    /// The scale of bins by ratio.
+    pub(super) fn scale_by_ratio(&self) -> Scale {
+        self.scale(Bins::by_ratio)
+    }
+
+    /// The scale of bins by difference, which is made once it is asked for.
+    pub(super) fn scale_by_difference(&self) -> &Scale {
+        self.by_difference.get_or_init(|| self.scale(Bins::by_difference))
+    }
+
+    fn scale(&self, bins: fn(&mut [u64], f64) -> Bins) -> Scale {
+        let mut lengths: Vec<Vec<u64>> = vec![Vec::new(); self.grains.len()];
+        self.recorded(std::iter::repeat(())).for_each(|(stay, ())| lengths[stay.kind].push(stay.length()));
+        let bins = lengths.iter_mut().zip(&self.grains).map(|(lengths, grain)| bins(lengths, *grain)).collect();
         let mut scale = Scale { bins, alone: Vec::new() };
         let lengths: Vec<f64> = self.seen.iter().map(|stay| stay.length() as f64).collect();
         let (bins, densities) = self.densities(&scale, &lengths, &vec![1.0; lengths.len()]);
@@ -71,7 +83,7 @@ impl Occupancy {
         scale
     }
 
-    /// The scale of the same stays without so many nanoseconds of each, relative to whose lengths as they are likelihood is told.
+    /// The same scale for the same stays without so many nanoseconds of each. Their likelihood is relative to their whole lengths.
     pub(super) fn scale_without(&self, scale: &Scale, elsewhere: u64) -> Scale {
         let all = self.recorded(std::iter::repeat(())).zip(&scale.alone);
         let left = all.filter(|((stay, ()), _)| stay.length() > elsewhere);
@@ -81,10 +93,12 @@ impl Occupancy {
     /// The bin of what each recorded stay had, and by kind and bin the logarithm of the density.
     fn densities(&self, scale: &Scale, had: &[f64], rates: &[f64]) -> (Vec<u16>, Vec<Vec<f64>>) {
         let mut counts = vec![Vec::new(); scale.bins.len()];
+        let mut all = vec![0.0_f64; scale.bins.len()];
         let mut bins = Vec::with_capacity(self.dated);
         let mut blur = 0.0_f64;
         for (stay, (had, rate)) in self.recorded(had.iter().zip(rates)) {
             let of_kind = &scale.bins[stay.kind];
+            all[stay.kind] += 1.0;
             // Clocks that step make lengths look alike: they are blurred by a step.
             blur = (blur + GOLDEN).fract();
             // Nothing is served in no time.
@@ -100,8 +114,6 @@ impl Occupancy {
             }
             counts[bin] += 1;
         }
-        let mut all = vec![0.0_f64; scale.bins.len()];
-        self.recorded(std::iter::repeat(())).for_each(|(stay, ())| all[stay.kind] += 1.0);
         let of_kind = |((counts, of_kind), all): ((&Vec<u32>, &Bins), &f64)| {
             let of_bin = |(bin, own): (usize, &u32)| match f64::from(*own) {
                 0.0 => 0.0,
@@ -119,7 +131,7 @@ impl Occupancy {
     }
 }
 
-/// How finely what stays had is told apart.
+/// Bins of what stays had, and what they make of lengths.
 #[derive(Debug, Default)]
 pub(super) struct Scale {
     /// By kind.
@@ -138,28 +150,16 @@ pub(super) struct Bins {
 }
 
 impl Bins {
-    /// By kind, for stays of these lengths by clocks of these steps: those by ratio, and those by difference.
-    ///
-    /// By ratio they are quarters of octaves, so that all stays of half the time are as likely: numbers of servers are compared so. By difference they are of one width, so that
-    /// stays without some time that is the same for all are as likely.
-    pub(super) fn of_kinds(lengths: impl Iterator<Item = (usize, u64)>, grains: &[f64]) -> (Vec<Self>, Vec<Self>) {
-        let mut of_kind: Vec<Vec<u64>> = vec![Vec::new(); grains.len()];
-        lengths.for_each(|(kind, length)| of_kind[kind].push(length));
-        of_kind.into_iter().zip(grains).map(|(lengths, grain)| Self::new(lengths, *grain)).unzip()
+    /// Quarters of octaves, for stays of these lengths by a clock of that step. All stays of half the time are as likely: numbers of servers are compared so.
+    fn by_ratio(lengths: &mut [u64], grain: f64) -> Self {
+        Self { width: least_width(quartile(lengths, 2), grain), linear: 1 }
     }
 
-    /// Those by difference are as wide as Freedman and Diaconis (1981) have it, by the quartiles.
-    fn new(mut lengths: Vec<u64>, grain: f64) -> (Self, Self) {
-        let count = lengths.len();
-        let mut at = |part: usize| match count {
-            0 => 0.0,
-            _ => *lengths.select_nth_unstable(part * (count - 1) / 4).1 as f64,
-        };
-        let [first, median, third] = [1, 2, 3].map(&mut at);
-        let least = (median / IN_MEDIAN).max(grain).max(1.0);
-        let width = least.max(2.0 * (third - first) / (count.max(1) as f64).cbrt());
-        let linear = ((MEDIANS * median / width).ceil() as usize).clamp(1, LINEAR);
-        (Self { width: least, linear: 1 }, Self { width, linear })
+    /// Bins of one width, as wide as Freedman and Diaconis (1981) have it by the quartiles. All stays without a time that is the same for all are as likely.
+    fn by_difference(lengths: &mut [u64], grain: f64) -> Self {
+        let [first, median, third] = [1, 2, 3].map(|number| quartile(lengths, number));
+        let width = least_width(median, grain).max(2.0 * (third - first) / (lengths.len().max(1) as f64).cbrt());
+        Self { width, linear: ((MEDIANS * median / width).ceil() as usize).clamp(1, LINEAR) }
     }
 
     /// The bin of a time.
@@ -181,6 +181,19 @@ impl Bins {
     }
 }
 
+/// A quartile of lengths; 0 where there are none.
+fn quartile(lengths: &mut [u64], number: usize) -> f64 {
+    match lengths.len().checked_sub(1) {
+        Some(last) => *lengths.select_nth_unstable(number * last / 4).1 as f64,
+        None => 0.0,
+    }
+}
+
+/// Bins are no narrower, nanoseconds.
+fn least_width(median: f64, grain: f64) -> f64 {
+    (median / IN_MEDIAN).max(grain).max(1.0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::{Bins, LINEAR, OUT, QUARTERS};
@@ -200,7 +213,8 @@ mod tests {
     #[test]
     fn bins_are_as_wide_as_quartiles_and_clocks_have_it() {
         let of = |lengths: &[u64], grain: f64| {
-            let (ratio, bins) = Bins::new(lengths.to_vec(), grain);
+            let mut lengths = lengths.to_vec();
+            let (ratio, bins) = (Bins::by_ratio(&mut lengths, grain), Bins::by_difference(&mut lengths, grain));
             assert_eq!(ratio.linear, 1);
             (ratio.width, bins.width, bins.linear)
         };
