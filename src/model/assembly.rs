@@ -150,6 +150,7 @@ impl<'a> Assembly<'a> {
         builder.fill(loads);
         let off = builder.fit();
         builder.share_own_time();
+        builder.cap();
         builder.origins.divided = traced.hosts().next().is_some();
         let name = |entry: EntryIndex, caller: Option<EntryIndex>| {
             builder.entries.of(entry, caller).map(|id| Arc::clone(&builder.model.entries[id.index()].name))
@@ -192,6 +193,21 @@ impl<'a> Assembly<'a> {
             for caller in self.clones.callers(index) {
                 self.clone_entry(index, caller, &mut entry_names);
             }
+        }
+    }
+
+    /// Lets tasks use no more of shared processors than quotas leave them.
+    fn cap(&mut self) {
+        for (name, id) in &self.processors {
+            let own = &self.model.processors[id.index()];
+            let settings = self.configuration.processors.get(name);
+            let quota = settings
+                .and_then(|settings| settings.quota)
+                .or_else(|| self.traced.quota(name))
+                .or_else(|| self.configuration.quotas.get(name).copied());
+            let Some(cores) = quota.filter(|_| own.scheduling == Scheduling::ProcessorSharing) else { continue };
+            // A processor that is shared takes any quota.
+            let _ = self.model.set_cap(*id, Some(cores));
         }
     }
 

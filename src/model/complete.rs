@@ -97,6 +97,7 @@ pub fn complete_as_traced(
     built.origins.uneven = uneven;
     built.origins.quotas.clone_from(&configuration.quotas);
     built.origins.quotas.extend(traced.quotas());
+    built.origins.machines = traced.machines();
     built.origins.others = traced.others(configuration);
     let busiest = traced.hosts().map(|(_, host)| host.utilization).fold(stability::busiest(&built.model), f64::max);
     let doubt = fragments::doubt(lost_spans, busiest);

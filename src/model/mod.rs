@@ -54,7 +54,7 @@ pub use demand::DemandSource;
 pub use explained::{ActivityPart, DelayPart, DemandPart, Explained, RequestPart};
 pub use load::{Load, LoadReason};
 pub use origins::{ActivityOrigin, EntryOrigin, OpenServers, Origins, ScenarioOrigin, TaskOrigin};
-pub use servers::{Discipline, Form, Host, Joint, LoadTraces, OwnTime, Traced};
+pub use servers::{Discipline, Form, Host, Joint, LoadTraces, Machine, OwnTime, Traced};
 pub use starter::{starter, starter_from_model};
 pub use stationarity::series;
 pub use unused::check as unknown_names;

@@ -8,7 +8,7 @@ use crate::lqn::sketch::{Quantiles, Sketch};
 use crate::lqn::submodel::{EntryIndex, Interaction, Moments, Position, Witness};
 use crate::lqn::{EntryId, TaskId};
 use crate::model::contexts::Context;
-use crate::model::{DemandSource, Load, LoadReason, OwnTime, WorkDoubt};
+use crate::model::{DemandSource, Load, LoadReason, Machine, OwnTime, WorkDoubt};
 
 /// Where the elements of a complete model came from; shapes follow the model's vectors.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -33,6 +33,8 @@ pub struct Origins {
     pub uneven: BTreeMap<String, f64>,
     /// How many cores a copy of a processor may use, where that is no whole number of servers, by the name of the processor.
     pub quotas: BTreeMap<String, f64>,
+    /// How many servers of a copy of a processor may be busy on the mean, and the machines, where copies of one server share these, by the name of the processor.
+    pub machines: BTreeMap<String, (f64, Machine)>,
     /// Servers of a copy of a processor that were measured to be busy beyond what traced operations use.
     pub others: BTreeMap<String, f64>,
 }

@@ -76,6 +76,9 @@ pub fn starter(sub: &SubModel, configuration: &Configuration, model: &Model, ori
         let servers = servers(own.multiplicity);
         let _ =
             write!(text, "\n[processor.{}]\nmultiplicity = {servers}{source}\nscheduling = \"ps\"\n", toml_key(name));
+        if let Some(cores) = model.cap(task.processor) {
+            let _ = writeln!(text, "quota = {}    # so many servers may be busy on the mean of 100 ms", short(cores));
+        }
         if own.replicas > 1 {
             let _ = writeln!(text, "replicas = {}", own.replicas);
         }

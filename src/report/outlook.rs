@@ -121,6 +121,15 @@ fn doubts(model: &Model, outlook: &Outlook, look: Look) -> String {
                     significant(cores, 2, -3..6)
                 )
             }
+            WhySooner::Machine { cores, is_open: true, .. } => {
+                let cores = if cores == 1 { "1 core".to_owned() } else { format!("{cores} cores") };
+                format!(
+                    "but copies of {name} share a machine: with {cores}, which would fit as well, it saturates at {times} times (M049)"
+                )
+            }
+            WhySooner::Machine { cores, .. } => {
+                format!("but copies of {name} share machines of {cores} cores (M049): it saturates at {times} times")
+            }
             WhySooner::UnevenCopies => {
                 format!(
                     "but the busiest copy of {name} has more work than the model lets it have (M074): it saturates at {times} times"
@@ -183,7 +192,7 @@ pub(super) fn broken(line: &str, width: usize) -> String {
 /// Loads have `low` and `high`, the interval of the response, of a calibrated model and where the load is the observed one, and then `throughput_low` and
 /// `throughput_high`, that of the rate; `throughput_is_lower_bound` where operations of the same time are missing. What saturates first has `low` and `high` as well, of a calibrated model and where it is a processor and the loads are the observed ones. Where its number of servers is open, it has the least that fits as
 /// `servers_at_least`, and as `certain` what saturates first of resources whose number is not. `sooner`, `[{"name", "factor", "why", "servers_at_least"}]`, are processors that may saturate
-/// sooner: those of which `why` is `delay` were taken for delays, and so few servers fit as well; the busiest of `uneven copies` is busier than the others; `others`, programs or requests without traces, keep `busy` servers of a copy; a `quota` lets a copy use so many `cores`.
+/// sooner: those of which `why` is `delay` were taken for delays, and so few servers fit as well; the busiest of `uneven copies` is busier than the others; `others`, programs or requests without traces, keep `busy` servers of a copy; a `quota` lets a copy use so many `cores`; copies share a `machine` of so many `cores`.
 pub fn json(model: &Model, outlook: &Outlook) -> Value {
     let loads = outlook.loads.iter().map(|load| {
         let mut own = times(load.response, &load.quantiles);
@@ -227,6 +236,10 @@ pub fn json(model: &Model, outlook: &Outlook) -> Value {
             WhySooner::UnevenCopies => json!({ "name": name, "factor": own.factor, "why": "uneven copies" }),
             WhySooner::Quota { cores } => {
                 json!({ "name": name, "factor": own.factor, "why": "quota", "cores": cores })
+            }
+            WhySooner::Machine { cores, is_open, .. } => {
+                let key = if is_open { "cores_at_least" } else { "cores" };
+                json!({ "name": name, "factor": own.factor, "why": "machine", key: cores })
             }
             WhySooner::Others { busy } => {
                 json!({ "name": name, "factor": own.factor, "why": "others", "busy": busy })

@@ -115,6 +115,15 @@ pub enum WhySooner {
         /// How many cores a copy may use on the mean.
         cores: f64,
     },
+    /// Its copies share machines of so many cores each.
+    Machine {
+        /// Cores of a machine.
+        cores: u32,
+        /// Whether more would fit as well.
+        is_open: bool,
+        /// How many servers of a copy may be busy on the mean.
+        busy: f64,
+    },
     /// It was measured to be busier than traced operations make it.
     Others {
         /// Servers of a copy that other programs, or requests without traces, keep busy.
@@ -225,7 +234,12 @@ fn sooner(model: &Model, results: &Results, origins: Option<&Origins>, before: f
             (Multiplicity::Finite(servers), WhySooner::Others { busy }) => {
                 (f64::from(servers) - busy).max(0.0) / utilization
             }
-            (Multiplicity::Finite(_), WhySooner::Quota { cores }) => cores / utilization,
+            // One that the model has, it has counted.
+            (Multiplicity::Finite(_), WhySooner::Quota { cores }) if model.cap(processor).is_none() => {
+                cores / utilization
+            }
+            // Other servers would do other work in a core.
+            (Multiplicity::Finite(1), WhySooner::Machine { busy, .. }) => busy / utilization,
             _ => return None,
         };
         (factor < before).then_some(Sooner { processor, factor, why })
@@ -234,8 +248,16 @@ fn sooner(model: &Model, results: &Results, origins: Option<&Origins>, before: f
     let uneven = origins.uneven.keys().map(|name| (name, WhySooner::UnevenCopies));
     let others = origins.others.iter().map(|(name, busy)| (name, WhySooner::Others { busy: *busy }));
     let quotas = origins.quotas.iter().map(|(name, cores)| (name, WhySooner::Quota { cores: *cores }));
-    let mut all: Vec<Sooner> =
-        delays.chain(uneven).chain(others).chain(quotas).filter_map(|(name, why)| found(name, why)).collect();
+    let machines = origins.machines.iter();
+    let machines = machines
+        .map(|(name, (busy, own))| (name, WhySooner::Machine { cores: own.cores, is_open: own.is_open, busy: *busy }));
+    let mut all: Vec<Sooner> = delays
+        .chain(uneven)
+        .chain(others)
+        .chain(quotas)
+        .chain(machines)
+        .filter_map(|(name, why)| found(name, why))
+        .collect();
     all.sort_by(|left, right| left.factor.total_cmp(&right.factor));
     all
 }

@@ -629,3 +629,40 @@ fn an_entry_that_takes_another_time_for_others_is_named() {
     let told = run(&["solve", &folder.file("u.jsonl", &alike)]).2;
     assert!(!told.contains("one demand for all callers") && !told.contains("M077"), "{told}");
 }
+
+#[test]
+fn quotas_of_processors_are_parameters() {
+    let folder = Folder::new();
+    let text = |scheduling: &str| {
+        format!("P 0 p cpu {scheduling} m 4 -1 T 0 t app i work -1 cpu -1 E 0 a work 100 s work 0.01 -1 -1")
+    };
+    let shared = folder.file("shared.lqn", &text("s"));
+    let (code, csv, errors) =
+        run(&["whatif", &shared, "--vary", "processor.cpu.quota=5,4,2,1.2", "--show", "response", "--format", "csv"]);
+    assert_eq!(code, 0, "{errors}");
+    let responses: Vec<f64> = columns(&csv).iter().map(|row| row[1].parse().expect("it is a number")).collect();
+    assert_eq!(responses[0].to_bits(), responses[1].to_bits(), "as many servers as there are, or more, are no quota");
+    assert!(responses[1..].windows(2).all(|two| two[0] < two[1]), "{responses:?}");
+    // More servers do not change the quota.
+    let more = ["--set", "processor.cpu.quota=1.2", "--vary", "processor.cpu.multiplicity=4,8", "--format", "csv"];
+    let (_, csv, errors) = run(&[&["whatif", &shared, "--show", "response"], &more[..]].concat());
+    let with_more: Vec<f64> = columns(&csv).iter().map(|row| row[1].parse().expect("it is a number")).collect();
+    let is_alike = |own: &f64| (own / responses[3] - 1.0).abs() < 0.05;
+    assert!(with_more.len() == 2 && with_more.iter().all(is_alike), "{with_more:?} {responses:?} {errors}");
+    let (code, _, errors) = run(&["whatif", &shared, "--set", "processor.cpu.quota=0"]);
+    assert!(code != 0 && errors.contains("a quota is greater than 0"), "{code} {errors}");
+    let first = folder.file("first.lqn", &text("f"));
+    let (code, _, errors) = run(&["whatif", &first, "--set", "processor.cpu.quota=2"]);
+    assert!(code != 0 && errors.contains("order of service is sharing"), "{code} {errors}");
+}
+
+#[test]
+fn a_configuration_gives_quotas() {
+    let folder = Folder::new();
+    let config = folder.file("c.toml", "[processor.cart]\nmultiplicity = 4\nscheduling = \"ps\"\nquota = 1.5\n");
+    let (code, text, errors) = run(&["model", "traces/shop.otlp.jsonl", "--config", &config]);
+    assert_eq!(code, 0, "{errors}");
+    assert!(text.contains("g cart 0.375 c cart"), "{text}");
+    let (code, list, _) = run(&["whatif", "traces/shop.otlp.jsonl", "--config", &config, "--list"]);
+    assert!(code == 0 && list.contains("processor.cart.quota = 1.5"), "{list}");
+}

@@ -19,15 +19,12 @@ pub enum Resource {
 }
 
 impl Resource {
-    /// The busy part of its servers or threads; zero where these have no limit.
+    /// The busy part of its servers or threads, or of what a cap leaves of them; zero where these have no limit.
     pub fn utilization(self, model: &Model, results: &Results) -> f64 {
-        let (busy, multiplicity) = match self {
-            Self::Processor(id) => {
-                (results.processors[id.index()].utilization, model.processors[id.index()].multiplicity)
-            }
-            Self::Task(id) => (results.tasks[id.index()].utilization, model.tasks[id.index()].multiplicity),
-        };
-        busy / multiplicity.servers()
+        match self {
+            Self::Processor(id) => results.processors[id.index()].utilization / model.capacity(id),
+            Self::Task(id) => results.tasks[id.index()].utilization / model.tasks[id.index()].multiplicity.servers(),
+        }
     }
 }
 
@@ -39,7 +36,7 @@ pub struct Limit {
     pub resource: Resource,
     /// Seconds for which one of its servers is busy in a cycle, queueing left out.
     pub seconds: f64,
-    /// Its servers.
+    /// Its servers, or what a cap leaves of them on the mean.
     pub servers: f64,
 }
 
@@ -207,7 +204,8 @@ pub(crate) fn limits(analysis: &OperationalAnalysis<'_>, visits: &[f64], held: &
         }
     };
     for (number, (processor, seconds)) in model.processors.iter().zip(processors).enumerate() {
-        limit(Resource::Processor(number.into()), seconds, processor.all_servers(), processor.scheduling);
+        let servers = model.capacity(number.into()) * f64::from(processor.copies());
+        limit(Resource::Processor(number.into()), seconds, servers, processor.scheduling);
     }
     for (number, task) in model.tasks.iter().enumerate().filter(|(_, task)| !task.scheduling.is_source()) {
         let seconds: f64 = task.entries.iter().map(|entry| visits[entry.index()] * held[entry.index()].thread).sum();

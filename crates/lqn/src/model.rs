@@ -215,6 +215,9 @@ pub struct Processor {
     pub speed: f64,
 }
 
+/// The period over which caps of groups hold, seconds: that of CFS bandwidth control, as Linux and container runtimes have it by default.
+pub const CAP_PERIOD: f64 = 0.1;
+
 /// A share group of a completely-fair processor.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Group {
@@ -224,8 +227,18 @@ pub struct Group {
     pub processor: ProcessorId,
     /// The share, between 0 and 1.
     pub share: f64,
-    /// Whether the share may not be exceeded.
+    /// Whether the share may not be exceeded: once the group has used it up in a period of [`CAP_PERIOD`], it stands still until the next one.
     pub cap: bool,
+}
+
+impl Group {
+    /// How many servers of each copy of its processor the group may use on the mean, where it has a cap that matters.
+    pub fn servers(&self, processor: &Processor) -> Option<f64> {
+        let servers = processor.multiplicity.servers();
+        let is_capped =
+            self.cap && self.share < 1.0 && processor.scheduling == Scheduling::CompletelyFair && servers.is_finite();
+        is_capped.then_some(self.share * servers)
+    }
 }
 
 /// A task: software with a queue, threads and entries.
@@ -541,6 +554,59 @@ impl Task {
 }
 
 impl Model {
+    /// How many servers of each copy of a processor its tasks may use on the mean, where all of them are in one group with a cap.
+    pub fn cap(&self, processor: ProcessorId) -> Option<f64> {
+        let mut tasks = self.tasks.iter().filter(|task| task.processor == processor);
+        let group = tasks.next()?.group?;
+        let is_one = tasks.all(|task| task.group == Some(group));
+        self.groups.get(group.index())?.servers(self.processors.get(processor.index())?).filter(|_| is_one)
+    }
+
+    /// Lets the tasks of a processor use so many servers of each copy on the mean, or all that there are.
+    ///
+    /// # Errors
+    /// Words on why they cannot.
+    pub fn set_cap(&mut self, processor: ProcessorId, servers: Option<f64>) -> Result<(), String> {
+        let own = &mut self.processors[processor.index()];
+        let all = own.multiplicity.servers();
+        let share = servers.map_or(1.0, |servers| servers / all);
+        let is_capped = share < 1.0 && all.is_finite();
+        match own.scheduling {
+            Scheduling::ProcessorSharing if is_capped => own.scheduling = Scheduling::CompletelyFair,
+            Scheduling::CompletelyFair => {}
+            _ if !is_capped => return Ok(()),
+            _ => return Err("a quota needs a processor whose order of service is sharing".to_owned()),
+        }
+        if share.is_nan() || share <= 0.0 {
+            return Err("a quota is greater than 0".to_owned());
+        }
+        let groups: Vec<Option<GroupId>> =
+            self.tasks.iter().filter(|task| task.processor == processor).map(|task| task.group).collect();
+        match groups.first().copied().flatten() {
+            Some(group) if groups.iter().all(|other| *other == Some(group)) => {
+                let group = &mut self.groups[group.index()];
+                (group.share, group.cap) = (share.min(1.0), is_capped);
+            }
+            None if groups.iter().all(Option::is_none) => {
+                let group = GroupId::from(self.groups.len());
+                let name = Arc::clone(&self.processors[processor.index()].name);
+                self.groups.push(Group { name, processor, share: share.min(1.0), cap: is_capped });
+                self.tasks
+                    .iter_mut()
+                    .filter(|task| task.processor == processor)
+                    .for_each(|task| task.group = Some(group));
+            }
+            _ => return Err("its tasks are in several groups, each with a share of its own".to_owned()),
+        }
+        Ok(())
+    }
+
+    /// How many servers of each copy of a processor may be busy on the mean: all of them, or as many as its [`cap`](Self::cap) leaves.
+    pub fn capacity(&self, processor: ProcessorId) -> f64 {
+        let servers = self.processors[processor.index()].multiplicity.servers();
+        self.cap(processor).map_or(servers, |cap| cap.min(servers))
+    }
+
     /// How many copies the task of an entry has.
     pub fn copies_of(&self, entry: EntryId) -> f64 {
         f64::from(self.tasks[self.entries[entry.index()].task.index()].copies())

@@ -216,8 +216,8 @@ impl Answer {
         let processors = model.processors.iter().zip(&results.processors).enumerate();
         let mut busy: Vec<(String, f64, f64)> = processors
             .filter(|(number, _)| works(*number))
-            .map(|(_, (processor, result))| {
-                (processor.name.to_string(), result.utilization, processor.multiplicity.servers())
+            .map(|(number, (processor, result))| {
+                (processor.name.to_string(), result.utilization, model.capacity(number.into()))
             })
             .collect();
         let share = |(_, used, servers): &(String, f64, f64)| used / servers;

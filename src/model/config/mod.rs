@@ -163,12 +163,14 @@ pub struct ProcessorSettings {
     pub quantum: Option<f64>,
     /// Number of copies.
     pub replicas: Option<u32>,
+    /// How many servers of each copy may be busy on the mean: a quota of processor time.
+    pub quota: Option<f64>,
 }
 
 impl ProcessorSettings {
     /// Nothing set, by what stands at a place.
     pub(in crate::model) fn at(place: Place) -> Self {
-        Self { place, multiplicity: None, speed: None, scheduling: None, quantum: None, replicas: None }
+        Self { place, multiplicity: None, speed: None, scheduling: None, quantum: None, replicas: None, quota: None }
     }
 }
 

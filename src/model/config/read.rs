@@ -242,8 +242,9 @@ fn processor(reader: &mut Reader<'_>, name: &Key<'_>, table: &DeTable<'_>) -> Pr
             "scheduling" => settings.scheduling = reader.scheduling(item, "processors", &PROCESSOR_SCHEDULINGS),
             "quantum" => settings.quantum = reader.seconds(item, "`quantum`"),
             "replicas" => settings.replicas = reader.count(item, "`replicas`"),
+            "quota" => settings.quota = reader.factor(item, "`quota`"),
             _ => {
-                let known = ["multiplicity", "speed", "scheduling", "quantum", "replicas"];
+                let known = ["multiplicity", "speed", "scheduling", "quantum", "replicas", "quota"];
                 reader.unknown(key, &format!("processor `{}`", name.get_ref()), &known);
             }
         }

@@ -230,8 +230,10 @@ pub(super) fn unset(path: &Path, model: &crate::lqn::Model, origins: &Origins) -
             }
         }
         ["processor", name, key] => {
-            let processor = &model.processors[model.processor_named(name)?.index()];
+            let id = model.processor_named(name)?;
+            let processor = &model.processors[id.index()];
             match key {
+                "quota" => model.cap(id),
                 "multiplicity" => count(processor.multiplicity),
                 "speed" => Some(processor.speed),
                 "replicas" => Some(f64::from(processor.replicas)),

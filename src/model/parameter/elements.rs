@@ -9,6 +9,7 @@ pub(super) enum Element {
     Servers(ProcessorId),
     Speed(ProcessorId),
     Copies(ProcessorId),
+    Quota(ProcessorId),
     Threads(TaskId),
     ThinkTime(TaskId),
     Replicas(TaskId),
@@ -23,10 +24,11 @@ pub(super) enum Element {
 /// A key of an element of some kind, what it takes, and the number that it leads to.
 type Key<I> = (&'static str, Kind, fn(I) -> Element);
 
-const PROCESSOR: [Key<ProcessorId>; 3] = [
+const PROCESSOR: [Key<ProcessorId>; 4] = [
     ("multiplicity", Kind::Servers, Element::Servers),
     ("speed", Kind::Number, Element::Speed),
     ("replicas", Kind::Count, Element::Copies),
+    ("quota", Kind::Number, Element::Quota),
 ];
 const TASK: [Key<TaskId>; 5] = [
     ("multiplicity", Kind::Servers, Element::Threads),
@@ -42,6 +44,9 @@ pub(super) fn known(model: &Model, of_traces: bool) -> Vec<(Path, Kind, Element)
     if !of_traces {
         for (number, processor) in model.processors.iter().enumerate() {
             for (key, kind, element) in PROCESSOR {
+                if key == "quota" && model.cap(number.into()).is_none() {
+                    continue;
+                }
                 known.push((Path::of(&["processor", &processor.name, key]), kind, element(number.into())));
             }
         }
@@ -129,6 +134,7 @@ impl Element {
             Self::Servers(id) => count(model.processors[id.index()].multiplicity),
             Self::Speed(id) => Some(model.processors[id.index()].speed),
             Self::Copies(id) => Some(f64::from(model.processors[id.index()].replicas)),
+            Self::Quota(id) => model.cap(id),
             Self::Threads(id) => count(model.tasks[id.index()].multiplicity),
             Self::ThinkTime(id) => Some(model.tasks[id.index()].think_time),
             Self::Replicas(id) => Some(f64::from(model.tasks[id.index()].replicas)),
@@ -170,10 +176,15 @@ impl Element {
         let number = value.number().unwrap_or_default();
         match self {
             Self::Servers(id) => {
+                let cap = model.cap(id);
                 let processor = &mut model.processors[id.index()];
                 processor.multiplicity = servers;
                 processor.scheduling = queueing(processor.scheduling, servers, Scheduling::ProcessorSharing);
+                if cap.is_some() {
+                    model.set_cap(id, cap)?;
+                }
             }
+            Self::Quota(id) => model.set_cap(id, Some(number))?,
             Self::Threads(id) => {
                 let task = &mut model.tasks[id.index()];
                 task.multiplicity = servers;

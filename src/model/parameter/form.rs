@@ -20,6 +20,7 @@ pub(super) const PROCESSOR: &Keys = &[
     ("scheduling", Kind::Word),
     ("quantum", Kind::Time),
     ("replicas", Kind::Count),
+    ("quota", Kind::Number),
 ];
 
 /// Settings of a task.

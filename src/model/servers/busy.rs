@@ -61,6 +61,7 @@ pub fn hosts(parts: &Parts<'_>, configuration: &Configuration, observed: &Observ
             latency: None,
             quota: None,
             is_throttled: false,
+            machine: None,
         };
         found.insert(name, host);
     }

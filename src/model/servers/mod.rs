@@ -15,6 +15,7 @@ mod fit;
 mod joint;
 mod lasting;
 mod latency;
+mod machine;
 mod observed;
 mod occupancy;
 mod of_tasks;
@@ -57,6 +58,7 @@ const EARLY: f64 = 0.01;
 pub use apart::are_apart;
 pub use discipline::Discipline;
 pub use joint::{Form, Joint, LoadTraces};
+pub use machine::Machine;
 pub use observed::by_callers;
 use waits::Kind;
 pub use waits::is_recorded;
@@ -128,6 +130,8 @@ pub struct Host {
     pub quota: Option<f64>,
     /// Whether stays tell that work stands still once it has used them.
     pub is_throttled: bool,
+    /// The machines that copies of one server share, where they have fewer cores than copies work at once.
+    pub machine: Option<Machine>,
 }
 
 /// What the time is in which an invocation of an entry works by itself, as parts of it. What is left is queueing, which the model shows by itself.
@@ -193,7 +197,8 @@ impl Traced {
         let given = given(configuration, name);
         traced.leave_out_lasting(parts, configuration, (name, &mut entries), around.candidates, (observed, lost));
         let totals: Vec<&EntryTotal> = entries.iter().map(|index| parts.sub.entry(*index)).collect();
-        let mut occupancy = Occupancy::of(&totals, &copies(parts, configuration, name, &entries));
+        let places = copies(parts, configuration, name, &entries);
+        let mut occupancy = Occupancy::of(&totals, &places);
         if occupancy.stays() < ENOUGH {
             return traced;
         }
@@ -231,6 +236,11 @@ impl Traced {
             seen *= found.left_of_all;
             (fit, occupancy, left, seconds) = (found.fit, found.occupancy, found.left, Some(found.seconds));
         }
+        let machine = if probability >= 1.0 {
+            machine::shared(parts, &entries, &places, (&occupancy, &fit), (seen * fit.imputed.all, known))
+        } else {
+            None
+        };
         let there = seen / probability;
         let is_told = busy.is_some();
         let busy = busy.or(fit.busy.map(Busy::Cores));
@@ -281,6 +291,7 @@ impl Traced {
             latency: seconds,
             quota,
             is_throttled,
+            machine,
         };
         if !of_tasks.some.is_empty() {
             traced.tasks.insert(name.to_owned(), of_tasks.some);
@@ -415,6 +426,21 @@ impl Traced {
     /// The least and the most work that an entry may have by numbers of servers that fit, as parts of what the number taken makes of it.
     pub fn work_range(&self, entry: EntryIndex) -> (f64, f64) {
         self.work.get(&entry).copied().unwrap_or((1.0, 1.0))
+    }
+
+    /// How many cores each copy of a processor may use, if it has a quota.
+    pub fn quota(&self, processor: &str) -> Option<f64> {
+        self.hosts.get(processor)?.quota
+    }
+
+    /// How many servers of a copy of each processor may be busy, and the machines of such copies, where these share them.
+    pub fn machines(&self) -> BTreeMap<String, (f64, Machine)> {
+        let of = |(name, host): (&String, &Host)| {
+            let machine = host.machine?;
+            let cores = f64::from(machine.cores) * f64::from(machine.count);
+            Some((name.clone(), (cores / (machine.part * f64::from(host.copies)), machine)))
+        };
+        self.hosts.iter().filter_map(of).collect()
     }
 
     /// How many cores each copy of a processor may use, where it has a quota.
@@ -617,6 +643,7 @@ impl Host {
             latency: None,
             quota: None,
             is_throttled: false,
+            machine: None,
         }
     }
 
@@ -677,6 +704,19 @@ fn described(host: &Host) -> String {
                 "{others}; a quota of {} cores: work stands still once it is used, until the next 100 ms",
                 hundredths(cores)
             )
+        }
+        None => others,
+    };
+    let others = match host.machine {
+        Some(Machine { cores, count, part, is_open: false }) => {
+            let machines = if count == 1 { "one machine".to_owned() } else { format!("{count} machines") };
+            format!(
+                "{others}; they share {machines} of {cores} cores: work has a core in {} of the time that it is served",
+                percent(part)
+            )
+        }
+        Some(Machine { cores, is_open: true, .. }) => {
+            format!("{others}; they share a machine, of which {cores} or more cores fit")
         }
         None => others,
     };

@@ -2,6 +2,7 @@
 
 mod likelihood;
 mod quota;
+mod services;
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;

@@ -1,9 +1,9 @@
 //! Results of the solver.
 
 use crate::diagnostic::quantity::number;
+use crate::lqn::Scheduling;
 use crate::lqn::results::Caller;
 use crate::lqn::terms::{kind, multiplicity};
-use crate::lqn::{Multiplicity, Scheduling};
 use crate::report::html::Report;
 use crate::report::html::table::{Cell, Table};
 use crate::report::html::units::{rate, time};
@@ -28,11 +28,8 @@ fn descending(values: impl Iterator<Item = f64>) -> Vec<usize> {
     order
 }
 
-fn share(utilization: f64, servers: Multiplicity) -> Cell {
-    match servers {
-        Multiplicity::Finite(servers) => Cell::Share(utilization / f64::from(servers.max(1))),
-        Multiplicity::Infinite => Cell::Blank,
-    }
+fn of_capacity(busy: f64, servers: f64) -> Cell {
+    if servers.is_finite() { Cell::Share(busy / servers) } else { Cell::Blank }
 }
 
 fn seconds(value: f64) -> Cell {
@@ -60,7 +57,7 @@ fn processors(report: &Report<'_>, html: &mut Markup) {
                 Cell::Name(processor.name.to_string()),
                 Cell::Text(multiplicity(processor.multiplicity)),
                 Cell::Quantity(number(utilization), utilization),
-                share(utilization, processor.multiplicity),
+                of_capacity(utilization, model.capacity(place.into())),
             ]
         });
     }
@@ -87,7 +84,7 @@ fn tasks(report: &Report<'_>, html: &mut Markup) {
                 Cell::Text(multiplicity(task.multiplicity)),
                 per_second(result.throughput),
                 Cell::Quantity(number(result.utilization), result.utilization),
-                if is_load { Cell::Blank } else { share(result.utilization, task.multiplicity) },
+                if is_load { Cell::Blank } else { of_capacity(result.utilization, task.multiplicity.servers()) },
             ]
         });
     }

@@ -637,3 +637,63 @@ fn a_simulation_of_too_much_load_ends_at_once() {
     let events = found.simulated.expect("it was simulated").events;
     assert!(events < 2_000_000, "{events}");
 }
+
+/// One task on a shared processor, of which it may use so many servers in each period.
+fn capped(servers: u32, cap: f64, load: &str, demand: f64) -> Model {
+    let share = cap / f64::from(servers);
+    model(&format!(
+        "P 0 p desk i p cpu c 0.001 m {servers} -1 U 1 g app {share} c cpu -1 T 0 {} t app i work -1 cpu g app -1 E 0 {} s work {demand} -1 -1",
+        if load.is_empty() { "t user r buy -1 desk z 0" } else { "" },
+        if load.is_empty() { "s buy 0 -1 y buy work 1 -1" } else { load },
+    ))
+}
+
+#[test]
+fn work_that_never_ends_gets_all_that_a_cap_leaves() {
+    // A user who comes again at once keeps one of two servers busy, half of each period: work of 0.25 s takes 0.5 s on the mean.
+    let model = capped(2, 0.5, "", 0.25);
+    let work = model.entry_named("work").expect("the model has it");
+    let results = simulate(&model, &SimulateOptions::default()).expect("it can be simulated");
+    let near = |found: f64, exact: f64| (found / exact - 1.0).abs() < 0.03;
+    assert!(near(results.entries[work.index()].throughput, 2.0), "{:?}", results.entries[work.index()]);
+    assert!(near(results.entries[work.index()].service[0], 0.5), "{:?}", results.entries[work.index()]);
+    assert!(near(results.processors[1].utilization, 0.5), "{:?}", results.processors);
+    assert!(results.caveats.is_empty(), "{:?}", results.caveats);
+}
+
+#[test]
+fn a_cap_over_periods_is_no_processor_of_fewer_servers() {
+    let response = |results: &Results| results.entries[0].open_response.expect("it has open arrivals");
+    let solved = |model: &Model, heuristics: Heuristics| {
+        let options = LayeredOptions { heuristics, ..LayeredOptions::default() };
+        let results = layered(model, &options).expect("it can be solved");
+        assert!(results.convergence.converged && !results.convergence.exact, "{:?}", results.convergence);
+        response(&results)
+    };
+    // Servers, those that the cap leaves, the busy part of these, and seconds of service: from short beside the period to long.
+    for (servers, cap, busy, service) in
+        [(4, 1.5, 0.6, 0.004), (8, 2.0, 0.7, 0.03), (4, 0.5, 0.85, 0.02), (16, 4.0, 0.85, 0.1), (2, 1.0, 0.7, 0.3)]
+    {
+        let rate = busy * cap / service;
+        let model = capped(servers, cap, &format!("a work {rate}"), service);
+        let options = SimulateOptions { precision: 0.01, seed: 3, ..SimulateOptions::default() };
+        let simulated = response(&simulate(&model, &options).expect("it can be simulated"));
+        let own = solved(&model, Heuristics::default());
+        assert!((own / simulated - 1.0).abs() < 0.13, "{servers} {cap} {busy} {service}: {own} for {simulated}");
+        // Fewer servers at any time are slower, and so much work is that to a cap.
+        let fewer = solved(&model, Heuristics::default().without(Heuristic::CapPeriods));
+        assert!(fewer > 0.97 * simulated, "{servers} {cap} {busy} {service}: {fewer} for {simulated}");
+        assert!(service > 0.05 || fewer > 1.2 * simulated, "{servers} {cap} {busy} {service}: {fewer} for {simulated}");
+    }
+}
+
+#[test]
+fn more_than_a_cap_has_no_steady_state() {
+    let model = capped(4, 1.5, "a work 160", 0.01);
+    let results = layered(&model, &LayeredOptions::default()).expect("it can be solved");
+    assert!(results.convergence.saturated && !results.convergence.converged);
+    assert_eq!(
+        results.caveats,
+        ["processor `cpu` is saturated: more open requests arrive than it can serve, so there is no steady state"]
+    );
+}

@@ -22,6 +22,7 @@ impl Solver<'_> {
         let apart = !decomposition.chains.iter().flat_map(|chain| &chain.items).any(splits);
         plan.caveats.is_empty()
             && plan.arrivals.is_empty()
+            && plan.caps.iter().all(Option::is_none)
             && apart
             && (queues == 0 || queues == 1 && self.is_one_network())
     }

@@ -75,12 +75,14 @@ fn arrivals(plan: &ModelPlan, decomposition: &Decomposition, station: StationId)
 
 /// The station of that number.
 pub(crate) fn station(plan: &ModelPlan, decomposition: &Decomposition, station: StationId) -> Station {
-    let (scheduling, count) = match decomposition.element(station) {
-        Ok(processor) => {
-            let processor = &plan.model.processors[processor.index()];
-            (processor.scheduling, processor.all_servers())
+    let (scheduling, servers, at_once) = match decomposition.element(station) {
+        Ok(id) => {
+            let processor = &plan.model.processors[id.index()];
+            let (all, copies) = (processor.all_servers(), f64::from(processor.copies()));
+            let cap = plan.caps[id.index()];
+            (processor.scheduling, cap.map_or(all, |cap| cap * copies), cap.map(|_| all))
         }
-        Err(task) => (plan.model.tasks[task.index()].scheduling, plan.threads[task.index()]),
+        Err(task) => (plan.model.tasks[task.index()].scheduling, plan.threads[task.index()], None),
     };
     let discipline = match scheduling {
         Scheduling::ProcessorSharing | Scheduling::CompletelyFair => Discipline::Sharing,
@@ -88,7 +90,7 @@ pub(crate) fn station(plan: &ModelPlan, decomposition: &Decomposition, station: 
         Scheduling::PreemptivePriority => Discipline::Preemptive,
         _ => Discipline::Fcfs,
     };
-    Station { discipline, servers: count, thread_queueing: 0.0, arrivals: arrivals(plan, decomposition, station) }
+    Station { discipline, servers, at_once, thread_queueing: 0.0, arrivals: arrivals(plan, decomposition, station) }
 }
 
 /// Sums over the classes of a visit.

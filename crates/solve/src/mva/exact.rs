@@ -61,8 +61,9 @@ pub(super) fn work(network: &Network) -> f64 {
 pub(super) fn applies(network: &Network) -> bool {
     let self_only = network.interlock.is_empty();
     let whole = closed(network).all(|own| own.population.fract() == 0.0 && own.population >= 1.0 && own.delay >= 0.0);
-    let apart =
-        network.stations.iter().all(|station| station.thread_queueing == 0.0 && station.arrivals == Arrivals::Poisson);
+    let apart = network.stations.iter().all(|station| {
+        station.thread_queueing == 0.0 && station.arrivals == Arrivals::Poisson && station.at_once.is_none()
+    });
     let open_several = network.visits.iter().any(|visit| {
         matches!(network.chains[visit.chain], Load::Open(_)) && network.stations[visit.station].servers > 1.0
     });

@@ -41,8 +41,10 @@ pub(crate) enum Discipline {
 pub(crate) struct Station {
     /// Order of service.
     pub discipline: Discipline,
-    /// Number of servers, at least 1.
+    /// Number of servers that it has on the mean.
     pub servers: f64,
+    /// How many servers of a shared station may be busy at once, until as much is used as `servers` give in a [period](dyelog_lqn::model::CAP_PERIOD).
+    pub at_once: Option<f64>,
     /// Seconds for which a request waits longer than if the servers went their own ways, as they queue for something
     /// themselves; where there are several, and first come is first served.
     pub thread_queueing: f64,
@@ -156,7 +158,7 @@ pub(crate) fn formulas_are_exact(network: &Network, once: bool) -> bool {
         [station] => once && station.discipline == Discipline::Fcfs && station.servers <= 1.0,
         _ => false,
     };
-    network.stations.iter().all(|station| station.arrivals == Arrivals::Poisson)
+    network.stations.iter().all(|station| station.arrivals == Arrivals::Poisson && station.at_once.is_none())
         && (exact::product_form(network) || single())
 }
 

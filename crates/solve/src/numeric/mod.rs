@@ -4,6 +4,7 @@ pub(crate) mod anderson;
 pub(crate) mod arrivals;
 pub(crate) mod birth_death;
 pub(crate) mod by_id;
+pub(crate) mod caps;
 pub(crate) mod erlang;
 pub(crate) mod order_statistics;
 pub(crate) mod quadrature;

@@ -90,11 +90,14 @@ pub(crate) fn calls(plan: &ModelPlan, entries: &[EntryResult], wait: impl Fn(usi
     .collect()
 }
 
-/// Tells of groups that would take more of their processor than their cap lets them, since the solver leaves caps out.
+/// Tells of groups that would take more of their processor than their cap lets them, where the solver leaves caps out.
 fn beyond_caps(plan: &ModelPlan, tasks: &[TaskResult], convergence: &mut Convergence, caveats: &mut Vec<String>) {
     let model = plan.model;
     let is_open = (0..model.tasks.len()).all(|task| !plan.is_source(task.into()));
     for (number, group) in model.groups.iter().enumerate().filter(|(_, group)| group.cap) {
+        if plan.caps[group.processor.index()].is_some() {
+            continue;
+        }
         let processor = &model.processors[group.processor.index()];
         let most = group.share * processor.multiplicity.servers();
         let members = model.tasks.iter().zip(tasks).filter(|(task, _)| task.group == Some(number.into()));

@@ -1,7 +1,7 @@
 //! What an answer takes for something simpler than the model says, in words.
 
 use dyelog_lqn::invocation::{Invocation, Simplification};
-use dyelog_lqn::model::{Model, Processor, Scheduling, Task};
+use dyelog_lqn::model::{Model, Processor, ProcessorId, Scheduling, Task};
 
 /// By what a model is answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,15 +14,19 @@ pub(crate) enum Answer {
 
 /// What any model of that kind of answer takes for something simpler, but for the choice of sources.
 pub(crate) fn of_model(model: &Model, answer: Answer) -> Vec<String> {
-    let processors = model.processors.iter().flat_map(|processor| of_processor(processor, answer));
+    let processors = (0..).map(ProcessorId).zip(&model.processors);
+    let processors = processors.flat_map(|(id, processor)| of_processor(model, id, processor, answer));
     let tasks = model.tasks.iter().flat_map(|task| of_task(task, answer));
     processors.chain(tasks).collect()
 }
 
-fn of_processor(processor: &Processor, answer: Answer) -> Vec<String> {
+fn of_processor(model: &Model, id: ProcessorId, processor: &Processor, answer: Answer) -> Vec<String> {
     let mut caveats = Vec::new();
-    if processor.scheduling == Scheduling::CompletelyFair {
-        caveats.push("shares of groups are left out; taken as processor sharing".to_owned());
+    let mut groups = model.groups.iter().filter(|group| group.processor == id);
+    // A cap of all that runs there is a quota and no share.
+    if processor.scheduling == Scheduling::CompletelyFair && model.cap(id).is_none() && groups.next().is_some() {
+        let caps = if answer == Answer::Simulation { "but for their caps" } else { "and so are their caps" };
+        caveats.push(format!("shares of groups are left out, {caps}; taken as processor sharing"));
     }
     if processor.replicas > 1 && answer == Answer::Analysis {
         caveats.push(format!("{} replicas are taken as one queue with as many servers", processor.replicas));

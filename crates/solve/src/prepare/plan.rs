@@ -116,6 +116,8 @@ pub(crate) struct ModelPlan<'a> {
     next_row: usize,
     /// Threads of each task, copies included; infinite where there is no limit.
     pub threads: Vec<f64>,
+    /// By processor: how many servers of a copy may be busy on the mean, where that is fewer than there are.
+    pub caps: Vec<Option<f64>>,
     /// By task: how requests come to it, as one of several copies; empty where nothing is dispatched to copies.
     pub arrivals: Vec<Arrivals>,
     /// By processor: the same, where it is that of all of its tasks.
@@ -156,6 +158,7 @@ impl<'a> ModelPlan<'a> {
             rows: rows(model),
             next_row: 0,
             threads: model.tasks.iter().map(Task::all_threads).collect(),
+            caps: (0..model.processors.len()).map(|processor| model.cap(processor.into())).collect(),
             arrivals: Vec::new(),
             processor_arrivals: Vec::new(),
             caveats: caveats::of_model(model, Answer::Analysis),

@@ -188,7 +188,7 @@ impl<'p, P: Probe> Engine<'p, P> {
             first_strand,
             arrivals,
             first_arrival,
-            stations: program.stations.iter().copied().map(Running::new).collect(),
+            stations: program.stations.iter().map(Running::new).collect(),
             threads: program.instances.iter().map(|_| Threads::default()).collect(),
             turns: vec![0; program.tasks.len()],
             strands: Pool::default(),

@@ -26,6 +26,7 @@ pub(crate) mod random;
 mod report;
 mod run;
 mod series;
+mod sharing;
 mod stations;
 mod timers;
 

@@ -62,10 +62,12 @@ pub(super) enum Discipline {
 }
 
 /// A copy of a processor.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Station {
     pub discipline: Discipline,
     pub servers: u32,
+    /// How many servers groups with a cap may use on the mean of a period.
+    pub caps: Vec<f64>,
 }
 
 /// How a task takes requests.
@@ -82,6 +84,8 @@ pub(super) enum Acceptance {
 pub(super) struct Instance {
     pub task: u32,
     pub station: u32,
+    /// 0, or one more than the number of its cap at the station.
+    pub share: u32,
     /// [`NONE`] where there is no limit.
     pub threads: u32,
     pub priority: i32,

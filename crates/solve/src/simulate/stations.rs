@@ -1,7 +1,6 @@
 //! Processors: which requests are served, which ones wait, and which one comes next.
 //!
-//! Every slice is a request of its own: a strand that goes on to its next slice, phase or activity lines up again. Shared processors have no queue: they keep the work done for each as if it had been alone ever
-//! since the processor was last idle, and a timer for the request that ends first.
+//! Every slice is a request of its own: a strand that goes on to its next slice, phase or activity lines up again. Shared processors have no queue (`sharing`).
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -9,7 +8,8 @@ use std::collections::BinaryHeap;
 use super::engine::Engine;
 use super::pool::Queue;
 use super::probe::Probe;
-use super::program::{Discipline, ENTRY_SUMS, PROCESSOR_TIME, Station};
+use super::program::{Discipline, Station};
+use super::sharing::Sharing;
 
 /// A number with its rank: the highest first, then the first that came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -37,16 +37,13 @@ pub(super) struct Running {
     loose: Vec<u32>,
     /// The jobs in service that may lose their server.
     served: Vec<u32>,
-    /// Work done for each, as of some time.
-    work: f64,
-    since: f64,
-    /// Work done at which each ends, as the bits of a number that is not negative.
-    ends: BinaryHeap<Reverse<(u64, u64, u32)>>,
+    /// Of a shared processor.
+    pub(super) sharing: Sharing,
     order: u64,
 }
 
 impl Running {
-    pub fn new(station: Station) -> Self {
+    pub fn new(station: &Station) -> Self {
         Self {
             discipline: station.discipline,
             servers: station.servers,
@@ -55,27 +52,9 @@ impl Running {
             ranked: BinaryHeap::new(),
             loose: Vec::new(),
             served: Vec::new(),
-            work: 0.0,
-            since: 0.0,
-            ends: BinaryHeap::new(),
+            sharing: Sharing::new(station),
             order: 0,
         }
-    }
-
-    /// Work done in a second for each of those on a shared processor.
-    fn rate(&self) -> f64 {
-        let jobs = self.ends.len() as f64;
-        if jobs > f64::from(self.servers) { f64::from(self.servers) / jobs } else { 1.0 }
-    }
-
-    /// Brings the work done up to date.
-    fn catch_up(&mut self, now: f64) {
-        if self.ends.is_empty() {
-            self.work = 0.0;
-        } else {
-            self.work += (now - self.since) * self.rate();
-        }
-        self.since = now;
     }
 }
 
@@ -90,7 +69,8 @@ impl<P: Probe> Engine<'_, P> {
         if station.discipline == Discipline::Delay {
             self.timers.set(self.first_strand + strand as usize, self.now + demand);
         } else if station.discipline == Discipline::Sharing {
-            self.share(number, strand, demand);
+            let share = self.program.instances[instance as usize].share;
+            self.share(number, share, strand, demand);
         } else if station.busy < station.servers {
             station.busy += 1;
             self.give_server(number, strand, demand);
@@ -185,53 +165,5 @@ impl<P: Probe> Engine<'_, P> {
                 self.give_server(number, next, rest);
             }
         }
-    }
-
-    fn share(&mut self, number: usize, strand: u32, demand: f64) {
-        let station = &mut self.stations[number];
-        station.catch_up(self.now);
-        station.order += 1;
-        station.ends.push(Reverse(((station.work + demand).to_bits(), station.order, strand)));
-        self.watch(number);
-    }
-
-    /// Sums up what shared processors have done until now for requests that are not done: where more and more come, most of their
-    /// work is for these.
-    pub(super) fn sum_up_shared(&mut self, now: f64) {
-        let Self { stations, strands, visits, series, .. } = self;
-        for station in stations.iter_mut().filter(|station| !station.ends.is_empty()) {
-            station.catch_up(now);
-            for Reverse((end, _, strand)) in &station.ends {
-                let found = &mut strands[*strand];
-                let done = (found.demand - (f64::from_bits(*end) - station.work)).max(found.summed);
-                let entry = visits[found.visit].entry as usize;
-                series.sums[entry * ENTRY_SUMS + PROCESSOR_TIME] += done - found.summed;
-                found.summed = done;
-            }
-        }
-    }
-
-    /// Sets the timer of a shared processor.
-    fn watch(&mut self, number: usize) {
-        let station = &self.stations[number];
-        match station.ends.peek() {
-            None => self.timers.cancel(number),
-            Some(Reverse((end, _, _))) => {
-                let rest = ((f64::from_bits(*end) - station.work) / station.rate()).max(0.0);
-                self.timers.set(number, self.now + rest);
-            }
-        }
-    }
-
-    /// The strand that ends on a shared processor now.
-    pub(super) fn shared_done(&mut self, number: usize) -> Option<u32> {
-        let now = self.now;
-        let station = &mut self.stations[number];
-        station.catch_up(now);
-        let Reverse((end, _, strand)) = station.ends.pop()?;
-        // No drift: the work done is what it says.
-        station.work = f64::from_bits(end);
-        self.watch(number);
-        Some(strand)
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::lqn::layout::{Port, Shape, Wish};
 use crate::lqn::results::Results;
-use crate::lqn::{EntryId, Multiplicity, ProcessorId, Scheduling, TaskId};
+use crate::lqn::{EntryId, ProcessorId, Scheduling, TaskId};
 use crate::report::draw::lqn::activities::{self, Inner};
 use crate::report::draw::lqn::numbers::{braces, entry_demands, percent, short, time};
 use crate::report::draw::lqn::view::View;
@@ -45,12 +45,8 @@ pub(super) struct Busy {
 }
 
 impl Busy {
-    fn of(servers: f64, multiplicity: Multiplicity) -> Self {
-        let share = match multiplicity {
-            Multiplicity::Finite(count) => Some(servers / f64::from(count.max(1))),
-            Multiplicity::Infinite => None,
-        };
-        Self { servers, share }
+    fn of(servers: f64, capacity: f64) -> Self {
+        Self { servers, share: capacity.is_finite().then_some(servers / capacity) }
     }
 
     /// The class of its colour, from 1 to 6. What is far from its limit is cool: orange begins at 80 %, red at 95 %, as in text.
@@ -245,13 +241,12 @@ pub(super) fn busy_task(view: &View<'_>, id: TaskId, results: Option<&Results>) 
     if task.scheduling.is_source() {
         return None;
     }
-    results?.tasks.get(id.index()).map(|result| Busy::of(result.utilization, task.multiplicity))
+    results?.tasks.get(id.index()).map(|result| Busy::of(result.utilization, task.multiplicity.servers()))
 }
 
 /// How busy a processor is.
 pub(super) fn busy_processor(view: &View<'_>, id: ProcessorId, results: Option<&Results>) -> Option<Busy> {
-    let processor = &view.model.processors[id.index()];
-    results?.processors.get(id.index()).map(|result| Busy::of(result.utilization, processor.multiplicity))
+    results?.processors.get(id.index()).map(|result| Busy::of(result.utilization, view.model.capacity(id)))
 }
 
 fn own_processor(view: &View<'_>, task: TaskId, results: Option<&Results>) -> Option<Ellipse> {

@@ -5,6 +5,7 @@ use crate::heuristics::Heuristic;
 use crate::mva::{ChainId, Discipline, StationId, Stay, Visit};
 use crate::numeric::arrivals::Arrivals;
 use crate::numeric::by_id::Id;
+use crate::numeric::caps::part_of_cap;
 use crate::numeric::erlang::{all_busy, variance_ratio};
 use crate::numeric::two_moment::Distribution;
 
@@ -50,6 +51,17 @@ pub(super) struct Totals {
 }
 
 impl Totals {
+    /// How much of the way from a station without a cap to one with as many servers as the cap leaves a station is at which work stands still once the cap of a period is used.
+    fn capped(&self, servers: f64) -> f64 {
+        let rate = self.part.rate + self.open.rate;
+        let busy = self.part.load() + self.open.load();
+        let second = self.part.second + self.open.second;
+        if rate <= 0.0 || busy <= 0.0 || second <= 0.0 {
+            return 0.0;
+        }
+        part_of_cap(servers, busy, busy / rate, second / (2.0 * busy))
+    }
+
     /// How many customers can be there beside one that arrives.
     fn others(&self, open: bool) -> f64 {
         if open { f64::INFINITY } else { self.population - 1.0 }
@@ -291,6 +303,25 @@ impl Problem<'_> {
         let free = (servers - self.open_load[visit.station]).max(LEAST_FREE * servers);
         let busy = found.busy + found.after + open.busy + open.after;
         let residual = found.residual + found.after_residual + open.residual + open.after_residual;
+        if let Some(at_once) = station.at_once {
+            let others = totals.others(self.open[visit.chain]);
+            let part = if self.network.heuristics.has(Heuristic::CapPeriods) { totals.capped(servers) } else { 1.0 };
+            let slowdown = |servers: f64| {
+                let free = (servers - self.open_load[visit.station]).max(LEAST_FREE * servers);
+                if servers > 1.0 {
+                    (totals.ratio * all_busy(servers, others, busy) / free, 1.0 / free)
+                } else {
+                    // Less than one server serves whoever is alone more slowly, too.
+                    ((totals.ratio * busy + open.longer + 1.0 - servers) / free, 1.0 / free)
+                }
+            };
+            let (without, of_cap) = (slowdown(at_once), slowdown(servers));
+            let more = part * (of_cap.0 - without.0).max(0.0);
+            // Those that wait do so for either reason.
+            let all = without.0 + more;
+            let of_waiting = if all > 0.0 { (without.0 * without.1 + more * of_cap.1) / all } else { without.1 };
+            return Stay { wait: 0.0, slowdown: all + found.waiting * of_waiting };
+        }
         if servers <= 1.0 {
             return if station.discipline == Discipline::Sharing {
                 Stay { wait: overtaking, slowdown: (found.waiting + totals.ratio * busy + open.longer) / free }

@@ -3,7 +3,7 @@
 use dyelog_diagnostic::{Diagnostic, Diagnostics, Place};
 use dyelog_lqn::flow::ActivityGraph;
 use dyelog_lqn::invocation::Invocation;
-use dyelog_lqn::model::{Body, CallKind, CallOrder, EntryId, Model, Multiplicity, Scheduling, TaskId, Work};
+use dyelog_lqn::model::{Body, CallKind, CallOrder, EntryId, Group, Model, Multiplicity, Scheduling, TaskId, Work};
 use dyelog_lqn::results::Caller;
 
 use super::graph::Graph;
@@ -21,7 +21,8 @@ impl SimulationProgram<'_> {
         let model = self.model;
         let mut first_stations = Vec::with_capacity(model.processors.len());
         let mut customers = 0_usize;
-        for processor in &model.processors {
+        let shares = Shares::of(model);
+        for (processor, caps) in model.processors.iter().zip(shares.caps) {
             first_stations.push(self.stations.len());
             let discipline = match (processor.scheduling, processor.multiplicity) {
                 (Scheduling::Delay, _) | (_, Multiplicity::Infinite) => Discipline::Delay,
@@ -31,7 +32,7 @@ impl SimulationProgram<'_> {
                 (Scheduling::ProcessorSharing | Scheduling::CompletelyFair, _) => Discipline::Sharing,
                 _ => Discipline::Fcfs,
             };
-            let station = Station { discipline, servers: count(processor.multiplicity) };
+            let station = Station { discipline, servers: count(processor.multiplicity), caps };
             let copies = processor.copies() as usize;
             if self.stations.len() + copies > MOST {
                 return Err(too_large());
@@ -60,6 +61,7 @@ impl SimulationProgram<'_> {
                 self.instances.extend((0..copies).map(|copy| Instance {
                     task: index as u32,
                     station: first_stations[processor] as u32 + copy % stations,
+                    share: task.group.map_or(0, |group| shares.of_groups[group.index()]),
                     threads,
                     priority: task.priority,
                     acceptance,
@@ -216,6 +218,29 @@ impl SimulationProgram<'_> {
             figures: NONE,
             after: 0,
         }
+    }
+}
+
+/// Who stands still together on completely fair processors.
+struct Shares {
+    /// By group: 0 without a cap, else one more than its number on the processor.
+    of_groups: Vec<u32>,
+    /// By processor: the caps, as numbers of servers.
+    caps: Vec<Vec<f64>>,
+}
+
+impl Shares {
+    fn of(model: &Model) -> Self {
+        let mut caps = vec![Vec::new(); model.processors.len()];
+        let of_group = |group: &Group| match group.servers(&model.processors[group.processor.index()]) {
+            Some(servers) => {
+                let own: &mut Vec<f64> = &mut caps[group.processor.index()];
+                own.push(servers);
+                own.len() as u32
+            }
+            None => 0,
+        };
+        Self { of_groups: model.groups.iter().map(of_group).collect(), caps }
     }
 }
 

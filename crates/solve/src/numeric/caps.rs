@@ -1,0 +1,61 @@
+//! Stations that may use so much of their servers in each period, and stand still until the next one once they have.
+
+use dyelog_lqn::model::CAP_PERIOD;
+
+/// How far a shared station with a cap is from one that is never out of quota (0), on the way to one that has as many servers as the cap leaves on the mean (1): the part of the difference of
+/// both slowdowns. The cap leaves `cap` servers, of which `busy` are; service takes `mean` seconds, and what is left of one under way `residual` seconds.
+///
+/// Periods that are short beside the time in which the queue of the latter changes make no difference to it, and periods that are long beside that leave nothing to wait for. That time is read from its mean work,
+/// relative to the quota. Fitted on 330 simulated stations with Poisson arrivals: 0.25 to 6 of 2 to 32 servers, 30 to 97 % of the cap busy, 0.5 to 250 ms of service with c² = 0.1, 1 and 3. Responses
+/// are off by 1.0 % in the median, 8.4 % in nine of ten and 26 % at most.
+pub(crate) fn part_of_cap(cap: f64, busy: f64, mean: f64, residual: f64) -> f64 {
+    let free = 1.0 - busy / cap;
+    if free <= 1e-9 {
+        return 1.0;
+    }
+    let work = (busy / cap * residual / free / (cap * CAP_PERIOD)).ln();
+    let odds =
+        0.925 + 0.485 * work - 0.182 * work.min(0.0).powi(2) + 0.5 * (mean / CAP_PERIOD).ln() + (residual / mean).ln()
+            - 0.33 * free.ln()
+            - 0.16 * cap.ln();
+    1.0 / (1.0 + (-odds).exp())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::part_of_cap;
+
+    #[test]
+    fn periods_matter_less_the_longer_service_takes_and_the_more_is_busy() {
+        let of = |cap: f64, part: f64, mean: f64| part_of_cap(cap, part * cap, mean, mean);
+        for cap in [0.1, 0.5, 1.0, 2.0, 8.0, 64.0] {
+            let mut last = 0.0;
+            for mean in [1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0] {
+                let own = of(cap, 0.7, mean);
+                assert!((last..=1.0).contains(&own), "{cap} {mean}: {own} after {last}");
+                last = own;
+            }
+            let mut last = 0.0;
+            for part in [0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99, 1.0, 1.1] {
+                let own = of(cap, part, 0.02);
+                assert!((last..=1.0).contains(&own), "{cap} {part}: {own} after {last}");
+                last = own;
+            }
+        }
+    }
+
+    #[test]
+    fn simulated_stations() {
+        // Cap, busy part of it, service in ms, and the part that simulations show.
+        for (cap, busy, mean, simulated) in [
+            (1.5, 0.7, 40.0, 0.50),
+            (2.0, 0.85, 10.0, 0.30),
+            (0.5, 0.85, 10.0, 0.62),
+            (4.0, 0.95, 40.0, 0.81),
+            (1.0, 0.7, 2.0, 0.02),
+        ] {
+            let own = part_of_cap(cap, busy * cap, mean / 1e3, mean / 1e3);
+            assert!((own - simulated).abs() < 0.08, "{cap} {busy} {mean}: {own} for {simulated}");
+        }
+    }
+}
