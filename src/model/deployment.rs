@@ -290,9 +290,9 @@ impl Placing {
         }
         self.placed.quotas.insert(name.to_owned(), cores);
         if cores < 1.0 {
-            ", modelled as one server, which is never slower; headroom counts with the quota"
+            ", modelled as one server, which is never slower, unless spans show that work uses more at once; headroom counts with the quota"
         } else {
-            ", modelled as the next whole number; headroom counts with the quota"
+            ", modelled as the next whole number, unless spans show that work uses more at once; headroom counts with the quota"
         }
     }
 

@@ -61,6 +61,7 @@ pub fn hosts(parts: &Parts<'_>, configuration: &Configuration, observed: &Observ
             latency: None,
             quota: None,
             is_throttled: false,
+            stands_still: false,
         };
         found.insert(name, host);
     }

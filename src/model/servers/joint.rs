@@ -410,6 +410,7 @@ fn chosen(tries: &[Tried], form: Form) -> (&Tried, Host) {
         latency: None,
         quota: None,
         is_throttled: false,
+        stands_still: false,
     };
     (tried, host)
 }

@@ -18,6 +18,7 @@ mod latency;
 mod observed;
 mod occupancy;
 mod of_tasks;
+mod quotas;
 mod sampled;
 mod waits;
 
@@ -33,11 +34,12 @@ use crate::model::demand::is_measured;
 use crate::model::parts::Parts;
 use crate::model::pools::{self, Pool};
 use crate::model::servers::copies::copies;
-use crate::model::servers::fit::{Fit, Known, fewer_than, fitted, with_quota};
+use crate::model::servers::fit::{Fit, Known, fitted, is_fewer, without_told};
 use crate::model::servers::lasting::Lasting;
 use crate::model::servers::observed::Observed;
 use crate::model::servers::occupancy::Occupancy;
 use crate::model::servers::of_tasks::{OfTasks, TaskBusy};
+use crate::model::servers::quotas::{WithQuota, with_quota};
 use crate::model::servers::sampled::{offered, waiting};
 use crate::model::utilisation::Busy;
 use crate::model::variability::rounded;
@@ -95,6 +97,7 @@ struct Around<'a> {
 
 /// The servers of a host.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[expect(clippy::struct_excessive_bools, reason = "facts that do not depend on each other")]
 pub struct Host {
     /// How many, those of all copies together; of a delay, as many as were at work together.
     pub servers: u32,
@@ -124,10 +127,12 @@ pub struct Host {
     pub alone: f64,
     /// The constant latency of each call to a peer that records no spans, seconds, where it was found.
     pub latency: Option<f64>,
-    /// How many cores each copy may use on the mean: a quota that was found, or a limit that was told and is no whole number of servers.
+    /// How many cores each copy may use on the mean: a quota that was found, or a limit that was told and is no whole number of servers, or less than work uses at once.
     pub quota: Option<f64>,
-    /// Whether stays tell that work stands still once it has used them.
+    /// Whether work uses more servers at once than that: it stands still once it has used them, until the next period.
     pub is_throttled: bool,
+    /// Whether stays tell that it does.
+    pub stands_still: bool,
 }
 
 /// What the time is in which an invocation of an entry works by itself, as parts of it. What is left is queueing, which the model shows by itself.
@@ -211,18 +216,23 @@ impl Traced {
         let arrivals = around.is_open.then(|| dispatching(parts, configuration, &entries));
         let known = Known { servers: given, discipline, busy, kind, early, arrivals };
         let mut fit = fitted(&occupancy, probability, seen, known);
-        let is_bound = configuration.bounds.contains(name);
-        let fewer = if is_bound { fewer_than(&fit, &occupancy, probability, seen, known) } else { None };
+        let told = quotas::told(configuration, name);
+        let free = told.and_then(|_| without_told(&fit, &occupancy, (probability, seen), known));
+        let (fewer, free) = match free {
+            Some(free) if is_fewer(&free, &fit) => (Some(free), None),
+            free => (None, free),
+        };
         let bound = fewer.is_some().then_some(fit.servers);
-        // A measured share is relative to all cores that metrics or resources tell.
         let cores = f64::from(fit.servers) * stations;
-        let busy = busy.map(|busy| if bound.is_some() { Busy::Cores(busy.cores(cores)) } else { busy });
         fit = fewer.unwrap_or(fit);
-        let throttled = with_quota(&fit, &occupancy, probability, seen);
+        let throttled = with_quota(&fit, (told, free), &occupancy, (probability, seen), known);
+        // A measured share is relative to all cores that metrics or resources tell.
+        let uses_others = bound.is_some() || told.is_some() && throttled.is_some();
+        let busy = busy.map(|busy| if uses_others { Busy::Cores(busy.cores(cores)) } else { busy });
         let mut quota = configuration.quotas.get(name).copied();
-        let is_throttled = throttled.is_some();
-        if let Some((found, cores)) = throttled {
-            (fit, quota) = (found, Some(cores));
+        let (is_throttled, mut stands_still) = (throttled.is_some(), false);
+        if let Some(WithQuota { fit: found, cores, stands_still: seen }) = throttled {
+            (fit, quota, stands_still) = (found, Some(cores), seen);
         }
         let is_peer = !is_throttled && probability >= 1.0 && !waits::is_recorded(parts, &entries);
         let latency = if is_peer { latency::found(&occupancy, seen, known, &fit) } else { None };
@@ -270,8 +280,8 @@ impl Traced {
             discipline: fit.discipline,
             copies: occupancy.stations as u32,
             replicas: Some(replicas(configuration, name)),
-            range: (given.is_none() || bound.is_some()).then_some(fit.range),
-            bound,
+            range: (given.is_none() || bound.is_some() || is_throttled).then_some(fit.range),
+            bound: bound.filter(|_| !is_throttled),
             most: occupancy.most,
             utilization: load.busy / f64::from(servers),
             measured: busy.filter(|_| is_told).map(|busy| busy.cores(f64::from(servers))),
@@ -281,6 +291,7 @@ impl Traced {
             latency: seconds,
             quota,
             is_throttled,
+            stands_still,
         };
         if !of_tasks.some.is_empty() {
             traced.tasks.insert(name.to_owned(), of_tasks.some);
@@ -424,37 +435,7 @@ impl Traced {
 
     /// Warns of processors on which work stands still for a quota.
     pub fn throttled_finding(&self) -> Option<Diagnostic> {
-        let throttled: Vec<(&String, f64, &Host)> = self
-            .hosts
-            .iter()
-            .filter(|(_, host)| host.is_throttled)
-            .filter_map(|(name, host)| Some((name, host.quota?, host)))
-            .collect();
-        let line = |(name, cores, host): &(&String, f64, &Host)| {
-            let used = host.utilization * f64::from(host.servers) / f64::from(host.copies.max(1));
-            format!(
-                "`{name}`: {} of a quota of {} cores are used, {}",
-                hundredths(used),
-                hundredths(*cores),
-                percent(used / cores)
-            )
-        };
-        let message = match throttled.len() {
-            0 => return None,
-            1 => {
-                "work on a processor stands still now and then, until the next 100 ms: it has a quota of processor time"
-                    .to_owned()
-            }
-            count => format!(
-                "work on {count} processors stands still now and then, until the next 100 ms: they have quotas of processor time"
-            ),
-        };
-        let finding = Diagnostic::warning(codes::QUOTA, Place::Nowhere, message);
-        let told = throttled.iter().map(line).take(SHOWN).fold(finding, Diagnostic::with_note);
-        Some(
-            told.with_note("the model has no quota: work that stands still is a delay as long as today's, so that responses to more load are too short")
-                .with_hint("raise the CPU limit of the container, or use no more threads than it has cores"),
-        )
+        quotas::finding(&self.hosts)
     }
 
     /// The hosts whose servers were found or given, by the name of the processor.
@@ -617,6 +598,7 @@ impl Host {
             latency: None,
             quota: None,
             is_throttled: false,
+            stands_still: false,
         }
     }
 
@@ -671,13 +653,8 @@ fn described(host: &Host) -> String {
         ),
         None => others,
     };
-    let others = match host.quota.filter(|_| host.is_throttled) {
-        Some(cores) => {
-            format!(
-                "{others}; a quota of {} cores: work stands still once it is used, until the next 100 ms",
-                hundredths(cores)
-            )
-        }
+    let others = match quotas::described(host) {
+        Some(words) => others + &words,
         None => others,
     };
     let others = match host.latency {
