@@ -289,11 +289,7 @@ impl Placing {
             return "";
         }
         self.placed.quotas.insert(name.to_owned(), cores);
-        if cores < 1.0 {
-            ", modelled as one server, which is never slower; headroom counts with the quota"
-        } else {
-            ", modelled as the next whole number; headroom counts with the quota"
-        }
+        ", a quota"
     }
 
     fn finish(self) -> Placed {

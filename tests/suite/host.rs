@@ -199,6 +199,101 @@ fn a_quota_of_processor_time_is_found() {
     }
 }
 
+/// Requests to copies, each of which has a period of its own, with what their resources tell of cores.
+fn copies(seed: u64, count: usize, host: &Host, (load, work): (f64, f64), told: Option<(&str, &str)>) -> String {
+    let mut text = String::new();
+    let cores = (host.quota / PERIOD).min(host.servers);
+    for copy in 0..count {
+        let requests = requests(seed + copy as u64, cores * load / work, work, 5000);
+        let name = format!("web-{copy}");
+        let mut resource = vec![("service.instance.id", &*name), ("host.name", &*name)];
+        resource.extend(told);
+        for (number, (start, end)) in host.stays(&requests).into_iter().enumerate() {
+            let id = (((copy + 1) as u128) << 64 | (number as u128 + 1))
+                .wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
+            let after = 0.037 * copy as f64;
+            deployment::span(&mut text, id, "web", &resource, (start + after, end + after));
+        }
+    }
+    text
+}
+
+fn has(findings: &[Diagnostic], code: &str) -> bool {
+    findings.iter().any(|finding| finding.code.0 == code)
+}
+
+/// Copies stand still at different times. Little of what they do is beyond their quotas, and no end of a stay is.
+#[test]
+fn quotas_of_copies_are_found() {
+    let machine = Some(("host.cpu.count", "8"));
+    for (seed, count, cores, load, resource) in
+        [(1, 3, 2.0, 0.65, None), (11, 2, 1.5, 0.6, None), (21, 1, 2.0, 0.55, None), (31, 1, 1.5, 0.6, machine)]
+    {
+        let host = Host { servers: 8.0, quota: cores * PERIOD };
+        let (model, origins, findings) = told(&copies(seed, count, &host, (load, 0.01), resource));
+        assert!(has(&findings, "M080"), "seed {seed}: {findings:?}");
+        assert!(miss(&model, &origins) < 0.03, "seed {seed}: {}", miss(&model, &origins));
+        let sooner = sooner(&model, &origins);
+        let [Sooner { factor, why: WhySooner::Quota { cores: found }, .. }] = sooner[..] else { panic!("{sooner:?}") };
+        assert!((found / cores - 1.0).abs() < 0.03, "seed {seed}: {found} cores for {cores}");
+        assert!((factor * load - 1.0).abs() < 0.06, "seed {seed}: {factor} for {}", 1.0 / load);
+    }
+}
+
+/// A limit of a container is a quota where work uses more cores at once, whether it stands still now and then or is never held.
+#[test]
+fn a_limit_that_is_told_is_a_quota() {
+    for (seed, count, load, work, stands_still) in
+        [(1, 1, 0.6, 0.01, true), (2, 1, 0.5, 0.002, false), (3, 3, 0.6, 0.01, true)]
+    {
+        let host = Host { servers: 8.0, quota: 2.0 * PERIOD };
+        let (model, origins, findings) =
+            told(&copies(seed, count, &host, (load, work), Some(("k8s.container.cpu.limit", "2"))));
+        assert_eq!(has(&findings, "M080"), stands_still, "seed {seed}: {findings:?}");
+        let words = findings.iter().flat_map(|own| &own.notes).any(|note| note.contains("they are a quota"));
+        assert_eq!(words, !stands_still, "seed {seed}: {findings:?}");
+        assert!(miss(&model, &origins) < 0.03, "seed {seed}: {}", miss(&model, &origins));
+        let found = busy(&model, "web") / 2.0;
+        assert!((found / load - 1.0).abs() < 0.05, "seed {seed}: busy {found} for {load}");
+        let sooner = sooner(&model, &origins);
+        let [Sooner { factor, why: WhySooner::Quota { cores }, .. }] = sooner[..] else { panic!("{sooner:?}") };
+        assert!(cores.to_bits() == 2.0_f64.to_bits(), "seed {seed}: {cores}");
+        assert!((factor * load - 1.0).abs() < 0.06, "seed {seed}: {factor} for {}", 1.0 / load);
+    }
+    // On a machine that has no more cores it is no quota.
+    let host = Host { servers: 2.0, quota: f64::INFINITY };
+    let (model, _, findings) = told(&copies(4, 1, &host, (0.6, 0.01), Some(("k8s.container.cpu.limit", "2"))));
+    assert!(!has(&findings, "M080") && !has(&findings, "M049"), "{findings:?}");
+    assert_eq!(processor(&model, "web").multiplicity, Multiplicity::Finite(2));
+}
+
+/// Clocks of milliseconds hide how likely lengths of stays are, and not where nothing ends.
+#[test]
+fn clocks_of_milliseconds_show_quotas() {
+    let requests = requests(1, 120.0, 0.01, 8000);
+    let stays = |quota: f64| spans(&Host { servers: 8.0, quota }.stays(&requests), 1_000_000, |_| true);
+    assert!(has(&told(&stays(0.2)).2, "M080"));
+    assert!(!has(&told(&stays(f64::INFINITY)).2, "M080"));
+}
+
+/// Pauses at the begin of each period hold work whatever was used, and are no quota.
+#[test]
+fn pauses_at_fixed_times_are_no_quota() {
+    for (seed, pause, servers) in [(1, 0.02, 2.0), (2, 0.01, 2.0), (3, 0.03, 4.0)] {
+        let left = PERIOD - pause;
+        let requests = requests(seed, 0.5 * servers / 0.01, 0.01, 6000);
+        let working = |at: f64| (at / PERIOD).floor() * left + (at % PERIOD - pause).max(0.0);
+        let came: Vec<(f64, f64)> = requests.iter().map(|(at, work)| (working(*at), *work)).collect();
+        let stays = Host { servers, quota: f64::INFINITY }.stays(&came);
+        let back = |(stay, request): (&(f64, f64), &(f64, f64))| {
+            (request.0, (stay.1 / left).floor() * PERIOD + pause + stay.1 % left)
+        };
+        let stays: Vec<(f64, f64)> = stays.iter().zip(&requests).map(back).collect();
+        let (.., findings) = told(&spans(&stays, 1, |_| true));
+        assert!(!has(&findings, "M080"), "seed {seed}: {findings:?}");
+    }
+}
+
 /// Where nothing stands still, and where work comes in steps of 100 ms by itself, there is no quota.
 #[test]
 fn what_never_stands_still_has_no_quota() {

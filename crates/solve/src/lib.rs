@@ -64,6 +64,7 @@ mod strategy;
 
 pub use layered::warm_start::WarmStart;
 pub use layered::{LayeredOptions, Observer};
+pub use numeric::caps::capped_slowdown;
 pub use numeric::erlang::erlang_c;
 pub use numeric::order_statistics::order_statistic;
 pub use simulate::{

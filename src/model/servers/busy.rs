@@ -62,6 +62,7 @@ pub fn hosts(parts: &Parts<'_>, configuration: &Configuration, observed: &Observ
             quota: None,
             is_throttled: false,
             machine: None,
+            stands_still: false,
         };
         found.insert(name, host);
     }

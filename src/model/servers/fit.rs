@@ -4,7 +4,7 @@ use crate::lqn::{Dispatching, Multiplicity};
 use crate::model::servers::discipline::Discipline;
 use crate::model::servers::evidence::{Asked, Evidence, FITS, Left, is_beyond};
 use crate::model::servers::occupancy::{Imputed, Occupancy};
-use crate::model::servers::sampled::{offered, waiting};
+use crate::model::servers::sampled::offered;
 use crate::model::servers::waits::{self, Kind};
 use crate::model::utilisation::Busy;
 
@@ -89,7 +89,7 @@ pub(super) struct Fit {
     /// Minus the logarithm of how likely it is.
     pub unlikelihood: f64,
     /// What speaks against it, beside lengths of stays being unlikely.
-    against: f64,
+    pub against: f64,
 }
 
 /// What is known of servers beside what stays tell.
@@ -120,6 +120,23 @@ impl Fit {
     }
 }
 
+impl Fit {
+    /// So many servers of a copy, and no other number.
+    pub fn alone(servers: u32, discipline: Discipline, imputed: Imputed, unlikelihood: f64) -> Self {
+        Self::plain(servers, discipline, (servers, Some(servers)), imputed, (unlikelihood, 0.0))
+    }
+
+    /// The logarithm of how likely lengths of stays are.
+    pub fn likelihood(&self) -> f64 {
+        self.against - self.unlikelihood
+    }
+
+    /// The same with what speaks against it.
+    pub fn likelihood_in_all(&self) -> f64 {
+        -self.unlikelihood
+    }
+}
+
 impl Known {
     /// Whether nothing but stays tells what the host is.
     fn is_nothing(&self) -> bool {
@@ -142,17 +159,25 @@ pub(super) fn fitted(occupancy: &Occupancy, probability: f64, seen: f64, known: 
     beside_waits(occupancy, probability, seen, known, fit)
 }
 
-/// Fewer servers than there are cores, where they explain stays much better: one thread, a lock, or a quota uses no more.
-pub(super) fn fewer_than(all: &Fit, occupancy: &Occupancy, probability: f64, seen: f64, known: Known) -> Option<Fit> {
+/// The servers of a host without regard to how many cores are told, of which `all` are.
+pub(super) fn without_told(
+    all: &Fit,
+    occupancy: &Occupancy,
+    (probability, seen): (f64, f64),
+    known: Known,
+) -> Option<Fit> {
     if !occupancy.is_whole(probability) {
         return None;
     }
     // A measured share is relative to all cores that metrics or resources tell.
     let cores = f64::from(all.servers) * occupancy.stations as f64;
     let busy = known.busy.map(|busy| Busy::Cores(busy.cores(cores)));
-    let free = fitted(occupancy, probability, seen, Known { servers: None, busy, ..known });
-    let is_fewer = !free.is_delay && free.servers < all.servers;
-    (is_fewer && free.unlikelihood + FEWER < all.unlikelihood).then_some(free)
+    Some(fitted(occupancy, probability, seen, Known { servers: None, busy, ..known }))
+}
+
+/// Whether fewer servers than there are cores explain stays much better: one thread or a lock uses no more.
+pub(super) fn is_fewer(free: &Fit, all: &Fit) -> bool {
+    !free.is_delay && free.servers < all.servers && free.unlikelihood + FEWER < all.unlikelihood
 }
 
 /// How unlikely a host is beside others of which some time of each stay was taken off.
@@ -162,20 +187,6 @@ pub(super) fn unlikelihood_by_difference(fit: &Fit, occupancy: &Occupancy, seen:
     let asked = Asked { occupancy, probability: 1.0, seen, busy, early: known.early, arrivals: None, may_wait };
     let served = occupancy.served(fit.discipline, &asked.share(fit.servers), fit.servers);
     fit.against - asked.likelihood(fit.servers, occupancy.likelihood_by_difference(&served))
-}
-
-/// The host with a quota of processor time, if stays tell of one, and its cores.
-///
-/// Work uses more servers at once than the quota has cores. The model gets as few as let nobody be there longer than was seen.
-pub(super) fn with_quota(fit: &Fit, occupancy: &Occupancy, probability: f64, seen: f64) -> Option<(Fit, f64)> {
-    let is_asked = occupancy.is_whole(probability) && !fit.is_delay;
-    let seen = seen / occupancy.stations as f64;
-    let quota = if is_asked { occupancy.quota(fit.against - fit.unlikelihood, seen)? } else { return None };
-    let busy = seen * quota.imputed.all;
-    let is_no_longer = |servers: &u32| busy + waiting(f64::from(*servers), busy) <= seen;
-    let servers = (quota.cores.ceil() as u32..quota.servers).find(is_no_longer).unwrap_or(quota.servers);
-    let (range, unlikelihood) = ((servers, Some(servers)), (-quota.likelihood, 0.0));
-    Some((Fit::plain(servers, Discipline::Sharing, range, quota.imputed, unlikelihood), quota.cores))
 }
 
 /// The same or, where they explain stays clearly better, as many servers as are given, or fewer than were found, and waits for something that was not traced.

@@ -411,6 +411,7 @@ fn chosen(tries: &[Tried], form: Form) -> (&Tried, Host) {
         quota: None,
         is_throttled: false,
         machine: None,
+        stands_still: false,
     };
     (tried, host)
 }

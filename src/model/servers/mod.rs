@@ -19,6 +19,7 @@ mod machine;
 mod observed;
 mod occupancy;
 mod of_tasks;
+mod quotas;
 mod sampled;
 mod waits;
 
@@ -34,11 +35,12 @@ use crate::model::demand::is_measured;
 use crate::model::parts::Parts;
 use crate::model::pools::{self, Pool};
 use crate::model::servers::copies::copies;
-use crate::model::servers::fit::{Fit, Known, fewer_than, fitted, with_quota};
+use crate::model::servers::fit::{Fit, Known, fitted, is_fewer, without_told};
 use crate::model::servers::lasting::Lasting;
 use crate::model::servers::observed::Observed;
 use crate::model::servers::occupancy::Occupancy;
 use crate::model::servers::of_tasks::{OfTasks, TaskBusy};
+use crate::model::servers::quotas::{WithQuota, with_quota};
 use crate::model::servers::sampled::{offered, waiting};
 use crate::model::utilisation::Busy;
 use crate::model::variability::rounded;
@@ -97,6 +99,7 @@ struct Around<'a> {
 
 /// The servers of a host.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[expect(clippy::struct_excessive_bools, reason = "facts that do not depend on each other")]
 pub struct Host {
     /// How many, those of all copies together; of a delay, as many as were at work together.
     pub servers: u32,
@@ -126,12 +129,14 @@ pub struct Host {
     pub alone: f64,
     /// The constant latency of each call to a peer that records no spans, seconds, where it was found.
     pub latency: Option<f64>,
-    /// How many cores each copy may use on the mean: a quota that was found, or a limit that was told and is no whole number of servers.
+    /// How many cores each copy may use on the mean: a quota that was found, or a limit that was told and is no whole number of servers, or less than work uses at once.
     pub quota: Option<f64>,
-    /// Whether stays tell that work stands still once it has used them.
+    /// Whether work uses more servers at once than that: it stands still once it has used them, until the next period.
     pub is_throttled: bool,
     /// The machines that copies of one server share, where they have fewer cores than copies work at once.
     pub machine: Option<Machine>,
+    /// Whether stays tell that it does.
+    pub stands_still: bool,
 }
 
 /// What the time is in which an invocation of an entry works by itself, as parts of it. What is left is queueing, which the model shows by itself.
@@ -216,18 +221,23 @@ impl Traced {
         let arrivals = around.is_open.then(|| dispatching(parts, configuration, &entries));
         let known = Known { servers: given, discipline, busy, kind, early, arrivals };
         let mut fit = fitted(&occupancy, probability, seen, known);
-        let is_bound = configuration.bounds.contains(name);
-        let fewer = if is_bound { fewer_than(&fit, &occupancy, probability, seen, known) } else { None };
+        let told = quotas::told(configuration, name);
+        let free = told.and_then(|_| without_told(&fit, &occupancy, (probability, seen), known));
+        let (fewer, free) = match free {
+            Some(free) if is_fewer(&free, &fit) => (Some(free), None),
+            free => (None, free),
+        };
         let bound = fewer.is_some().then_some(fit.servers);
-        // A measured share is relative to all cores that metrics or resources tell.
         let cores = f64::from(fit.servers) * stations;
-        let busy = busy.map(|busy| if bound.is_some() { Busy::Cores(busy.cores(cores)) } else { busy });
         fit = fewer.unwrap_or(fit);
-        let throttled = with_quota(&fit, &occupancy, probability, seen);
+        let throttled = with_quota(&fit, (told, free), &occupancy, (probability, seen), known);
+        // A measured share is relative to all cores that metrics or resources tell.
+        let uses_others = bound.is_some() || told.is_some() && throttled.is_some();
+        let busy = busy.map(|busy| if uses_others { Busy::Cores(busy.cores(cores)) } else { busy });
         let mut quota = configuration.quotas.get(name).copied();
-        let is_throttled = throttled.is_some();
-        if let Some((found, cores)) = throttled {
-            (fit, quota) = (found, Some(cores));
+        let (is_throttled, mut stands_still) = (throttled.is_some(), false);
+        if let Some(WithQuota { fit: found, cores, stands_still: seen }) = throttled {
+            (fit, quota, stands_still) = (found, Some(cores), seen);
         }
         let is_peer = !is_throttled && probability >= 1.0 && !waits::is_recorded(parts, &entries);
         let latency = if is_peer { latency::found(&occupancy, seen, known, &fit) } else { None };
@@ -263,7 +273,12 @@ impl Traced {
             let range = (if may_wait(fit.range) { 0.0 } else { least }, most);
             traced.work.extend(entries.iter().filter(|index| told(index).is_none()).map(|index| (*index, range)));
         }
-        let load = load.as_busy(of_tasks.busy, stations, &fit);
+        let mut load = load.as_busy(of_tasks.busy, stations, &fit);
+        if let Some(cores) =
+            quota.filter(|cores| *cores < f64::from(fit.servers) && fit.discipline == Discipline::Sharing)
+        {
+            load.queueing = quotas::queueing(&fit, cores, load.busy / stations, &occupancy);
+        }
         for (place, &index) in entries.iter().enumerate() {
             let part = imputed(place) * told(&index).unwrap_or(1.0);
             // Of those that were not traced nobody knows how they made others wait.
@@ -280,8 +295,8 @@ impl Traced {
             discipline: fit.discipline,
             copies: occupancy.stations as u32,
             replicas: Some(replicas(configuration, name)),
-            range: (given.is_none() || bound.is_some()).then_some(fit.range),
-            bound,
+            range: (given.is_none() || bound.is_some() || is_throttled).then_some(fit.range),
+            bound: bound.filter(|_| !is_throttled),
             most: occupancy.most,
             utilization: load.busy / f64::from(servers),
             measured: busy.filter(|_| is_told).map(|busy| busy.cores(f64::from(servers))),
@@ -292,6 +307,7 @@ impl Traced {
             quota,
             is_throttled,
             machine,
+            stands_still,
         };
         if !of_tasks.some.is_empty() {
             traced.tasks.insert(name.to_owned(), of_tasks.some);
@@ -450,37 +466,7 @@ impl Traced {
 
     /// Warns of processors on which work stands still for a quota.
     pub fn throttled_finding(&self) -> Option<Diagnostic> {
-        let throttled: Vec<(&String, f64, &Host)> = self
-            .hosts
-            .iter()
-            .filter(|(_, host)| host.is_throttled)
-            .filter_map(|(name, host)| Some((name, host.quota?, host)))
-            .collect();
-        let line = |(name, cores, host): &(&String, f64, &Host)| {
-            let used = host.utilization * f64::from(host.servers) / f64::from(host.copies.max(1));
-            format!(
-                "`{name}`: {} of a quota of {} cores are used, {}",
-                hundredths(used),
-                hundredths(*cores),
-                percent(used / cores)
-            )
-        };
-        let message = match throttled.len() {
-            0 => return None,
-            1 => {
-                "work on a processor stands still now and then, until the next 100 ms: it has a quota of processor time"
-                    .to_owned()
-            }
-            count => format!(
-                "work on {count} processors stands still now and then, until the next 100 ms: they have quotas of processor time"
-            ),
-        };
-        let finding = Diagnostic::warning(codes::QUOTA, Place::Nowhere, message);
-        let told = throttled.iter().map(line).take(SHOWN).fold(finding, Diagnostic::with_note);
-        Some(
-            told.with_note("the model has no quota: work that stands still is a delay as long as today's, so that responses to more load are too short")
-                .with_hint("raise the CPU limit of the container, or use no more threads than it has cores"),
-        )
+        quotas::finding(&self.hosts)
     }
 
     /// The hosts whose servers were found or given, by the name of the processor.
@@ -644,6 +630,7 @@ impl Host {
             quota: None,
             is_throttled: false,
             machine: None,
+            stands_still: false,
         }
     }
 
@@ -698,13 +685,8 @@ fn described(host: &Host) -> String {
         ),
         None => others,
     };
-    let others = match host.quota.filter(|_| host.is_throttled) {
-        Some(cores) => {
-            format!(
-                "{others}; a quota of {} cores: work stands still once it is used, until the next 100 ms",
-                hundredths(cores)
-            )
-        }
+    let others = match quotas::described(host) {
+        Some(words) => others + &words,
         None => others,
     };
     let others = match host.machine {

@@ -3,12 +3,14 @@
 mod likelihood;
 mod quota;
 mod services;
+mod standstill;
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 pub use likelihood::INDEPENDENT;
+pub use quota::AskedQuota;
 
 use crate::lqn::stays::{Rank, Stay, UNDATED};
 use crate::lqn::submodel::{EntryIndex, EntryTotal};

@@ -2,6 +2,8 @@
 
 use dyelog_lqn::model::CAP_PERIOD;
 
+use crate::numeric::erlang::erlang_c;
+
 /// How far a shared station with a cap is from one that is never out of quota (0), on the way to one that has as many servers as the cap leaves on the mean (1): the part of the difference of
 /// both slowdowns. The cap leaves `cap` servers, of which `busy` are; service takes `mean` seconds, and what is left of one under way `residual` seconds.
 ///
@@ -19,6 +21,17 @@ pub(crate) fn part_of_cap(cap: f64, busy: f64, mean: f64, residual: f64) -> f64 
             - 0.33 * free.ln()
             - 0.16 * cap.ln();
     1.0 / (1.0 + (-odds).exp())
+}
+
+/// How much longer than its service work takes on a shared processor with a cap, beside open arrivals, as a part of its service: of `servers`, of which `busy` are on the mean, the cap leaves
+/// `cap`. Service takes `mean` seconds, and what is left of one under way `residual` seconds.
+pub fn capped_slowdown(servers: f64, cap: f64, busy: f64, mean: f64, residual: f64) -> f64 {
+    let of = |servers: f64| {
+        let free = (servers - busy).max(1e-6 * servers);
+        if servers > 1.0 { erlang_c(servers, busy) / free } else { (busy + 1.0 - servers) / free }
+    };
+    let (without, of_cap) = (of(servers), of(cap));
+    without + part_of_cap(cap, busy, mean, residual) * (of_cap - without).max(0.0)
 }
 
 #[cfg(test)]

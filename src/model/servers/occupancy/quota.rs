@@ -1,44 +1,58 @@
 //! Quotas of processor time.
 //!
 //! A control group of Linux may use so much processor time in each period of 100 ms, and stands still until the next one once it has (bandwidth control of CFS: Turner, Rao and
-//! Rao, Linux Symposium 2010). Limits of containers are such quotas. Work that stands still ends nowhere. So where arrivals come at any time, more work ends right after a period begins
-//! than right before: that tells when periods begin. The quota is the one with which lengths of stays are likeliest.
+//! Rao, Linux Symposium 2010). Limits of containers are such quotas. Where work stands still tells when periods begin, and about which quota there is. The quota, and how many servers work
+//! uses at once, are those with which lengths of stays are likeliest.
 
 use super::likelihood::INDEPENDENT;
+use super::standstill::Track;
 use super::{Imputed, Occupancy};
 use crate::model::servers::discipline::Discipline;
 
 /// The period of quotas, nanoseconds: the default of the kernel, which container runtimes keep.
-const PERIOD: i64 = 100_000_000;
+pub(super) const PERIOD: i64 = 100_000_000;
 
-/// Parts of a period that are told apart.
-const PARTS: usize = 50;
+/// A quota that nobody told explains where nothing ends so much better than chance, as the logarithm of a ratio (ours), and so much better for each copy more: the begin of its periods is one of many.
+const TELLS: f64 = 16.0;
+const EACH: f64 = 4.0;
 
-/// So many parts before and after the begin of a period are compared.
-const BESIDE: usize = 8;
+/// The same of one that was told.
+const TOLD: f64 = 6.0;
 
-/// The fewest stays at a copy that tell.
-const ENOUGH: u32 = 500;
+/// It explains so many times as much as one of periods that no quotas have (ours): servers in another order let nothing end where much is there, whatever the period.
+const TIMES: f64 = 1.5;
 
-/// More ends after the begin of a period than before it tell of a quota from so many standard errors on, unless begins rise as much at any time: then work comes in steps of the period
-/// by itself (ours). Of 12 simulated hosts without quota the largest difference was 2.5.
-const TELLS: f64 = 3.5;
+/// The same where clocks blur how likely lengths of stays are, so that nothing else tells; and clocks that count longer steps tell nothing, nanoseconds (ours).
+const TIMES_ALONE: f64 = 3.0;
+const COARSEST: f64 = 2e6;
 
 /// A quota makes lengths of stays so much likelier, as the logarithm of a ratio (ours).
-const CLEARLY: f64 = 6.0;
+const CLEARLY: f64 = 2.0;
+
+/// Parts of the period in which fewer stays end are explained by a quota but for so many standard errors, or such a part of how far they were unexplained (ours): timers and pauses keep work
+/// from ending whatever was used.
+const UNEXPLAINED: f64 = 6.0;
+const PART: f64 = 0.7;
 
 /// A quota of which more is used is none (ours): work that waits for the next tick of a timer ends at its begin whatever is used, and looks so.
 const FULL: f64 = 0.95;
 
 /// Servers that are tried.
-const SERVERS: [u32; 10] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32];
+const SERVERS: [u32; 11] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64];
 
 /// The least quota that is tried, cores.
 const LEAST: f64 = 0.05;
 
-/// How quotas that are tried first follow each other, and how often the step is halved then.
-const STEP: f64 = 1.25;
-const HALVINGS: u32 = 6;
+/// How quotas that are tried follow each other first, and how often the step is halved then.
+const STEP: f64 = 1.1;
+const HALVINGS: u32 = 5;
+
+/// Limits are multiples of such numbers of cores as a rule: one of them that is this near is taken where lengths of stays are less likely by no more than that, as the logarithm of a ratio (ours).
+/// The kernel hands quotas out in slices, of which cores keep what is left: more than the quota is used in a period now and then.
+const ROUND: [f64; 3] = [1.0, 0.5, 0.1];
+const NEAR: f64 = 0.1;
+const LESS: f64 = 12.0;
+const MORE: f64 = 2.0;
 
 /// A quota of a host.
 pub struct Quota {
@@ -52,78 +66,104 @@ pub struct Quota {
     pub likelihood: f64,
 }
 
+/// What is known of a quota.
+#[derive(Clone, Copy, Debug)]
+pub struct AskedQuota {
+    /// How likely the best host without one is, as a logarithm.
+    pub likelihood: f64,
+    /// How many stays are at a copy on average.
+    pub seen: f64,
+    /// How many cores a copy may use, where that is told.
+    pub told: Option<f64>,
+    /// How many servers a copy has, where that is given.
+    pub servers: Option<u32>,
+}
+
+/// Numbers of servers that are tried, where so many stays were there together: one that lets all work at once, and fewer.
+fn servers_tried(given: Option<u32>, most: usize) -> Vec<u32> {
+    let enough = SERVERS.iter().position(|servers| *servers as usize >= most).unwrap_or(SERVERS.len() - 1);
+    given.map_or_else(|| SERVERS[..=enough].to_vec(), |servers| vec![servers])
+}
+
+/// A quota that is tried.
+struct Tried {
+    likelihood: f64,
+    /// How much better it explains where nothing ends than chance.
+    score: f64,
+    servers: u32,
+    cores: f64,
+    begins: Vec<i64>,
+}
+
 impl Occupancy {
-    /// The quota of the host, if its stays tell of one. `likelihood` is that of the best host without; so many stays are at a copy on average.
-    pub fn quota(&self, likelihood: f64, seen: f64) -> Option<Quota> {
-        let begins = self.begins_of_periods()?;
-        let counts = (self.dated as f64).min(INDEPENDENT);
-        let of = |servers: u32, cores: f64| {
+    /// The quota of the host, if its stays tell of one.
+    pub fn quota(&self, asked: AskedQuota) -> Option<Quota> {
+        let is_told = asked.told.is_some();
+        let tells = self.telling.iter().zip(&self.is_blurred).any(|(tells, is_blurred)| *tells && !is_blurred);
+        if !tells && self.grain() > COARSEST {
+            return None;
+        }
+        let times = if tells { TIMES } else { TIMES_ALONE };
+        let least = if is_told { TOLD } else { TELLS } + EACH * (self.stations as f64 - 1.0);
+        let (tracks, most) = (self.tracks(), self.most.max(1));
+        // With as many servers as are wanted at once, most is beyond a quota.
+        if self.standstill(&tracks, most as f64, asked.told)?.beyond.score < least {
+            return None;
+        }
+        let servers = servers_tried(asked.servers, most);
+        let tried = servers.into_iter().filter_map(|servers| self.tried(&tracks, asked, (least, times), servers));
+        let by = |own: &Tried| if tells { own.likelihood } else { own.score };
+        let best = tried.max_by(|one, other| by(one).total_cmp(&by(other)))?;
+        let Tried { servers, cores, begins, .. } = best;
+        let (had, rates) = self.throttled(servers, cores, &begins);
+        let likelihood = self.likelihood(&self.by_ratio, &had, &rates) * (self.dated as f64).min(INDEPENDENT);
+        let is_likelier = !tells || likelihood > asked.likelihood + if is_told { 0.0 } else { CLEARLY };
+        let imputed = self.imputed(Discipline::Sharing, &had);
+        let is_explained = || {
+            let without = self.uneven_ends(servers, f64::from(servers), &begins);
+            self.uneven_ends(servers, cores, &begins) <= UNEXPLAINED.max(PART * without)
+        };
+        let is_quota = || asked.seen * imputed.all <= FULL * cores && is_explained();
+        (is_likelier && (is_told || is_quota())).then_some(Quota { cores, servers, imputed, likelihood })
+    }
+
+    /// The likeliest quota with so many servers, if it explains where nothing ends.
+    fn tried(&self, tracks: &[Track], asked: AskedQuota, (least, times): (f64, f64), servers: u32) -> Option<Tried> {
+        if asked.told.is_some_and(|cores| cores >= f64::from(servers)) {
+            return None;
+        }
+        let found = self.standstill(tracks, f64::from(servers), asked.told)?;
+        let chance = Self::by_chance(tracks, f64::from(servers), asked.told);
+        if found.beyond.score < least.max(times * chance) || !found.beyond.is_still() {
+            return None;
+        }
+        let begins = found.begins;
+        let of = |cores: f64| {
             let (had, rates) = self.throttled(servers, cores, &begins);
             self.likelihood_with_error(&self.by_ratio, &had, &rates).0
         };
-        let mut best: Option<(f64, u32, f64)> = None;
-        for servers in SERVERS.into_iter().filter(|servers| (*servers as usize) <= self.most.max(1)) {
-            let mut cores = LEAST;
-            while cores < f64::from(servers) {
-                let own = of(servers, cores);
-                if best.is_none_or(|(most, ..)| own > most) {
-                    best = Some((own, servers, cores));
-                }
-                cores *= STEP;
-            }
-        }
-        let (mut most, servers, mut cores) = best?;
-        let mut step: f64 = STEP;
-        for _ in 0..HALVINGS {
-            step = step.sqrt();
+        let (mut cores, mut step) = (found.cores, STEP);
+        let mut most = of(cores);
+        for _ in 0..if asked.told.is_some() { 0 } else { HALVINGS } {
             for beside in [cores / step, cores * step] {
-                let own = of(servers, beside);
+                let own = if beside < LEAST || beside >= f64::from(servers) { f64::NEG_INFINITY } else { of(beside) };
                 if own > most {
                     (most, cores) = (own, beside);
                 }
             }
+            step = step.sqrt();
         }
-        let (had, rates) = self.throttled(servers, cores, &begins);
-        let own = self.likelihood(&self.by_ratio, &had, &rates) * counts;
-        if own <= likelihood + CLEARLY {
-            return None;
-        }
-        let imputed = self.imputed(Discipline::Sharing, &had);
-        (seen * imputed.all <= FULL * cores).then_some(Quota { cores, servers, imputed, likelihood: own })
-    }
-
-    /// When periods begin at each station, as nanoseconds within the period; `None` where nothing tells of periods.
-    fn begins_of_periods(&self) -> Option<Vec<i64>> {
-        let mut ends = vec![[0_u32; PARTS]; self.stations];
-        let mut starts = ends.clone();
-        let part = |time: i64| (time.rem_euclid(PERIOD) * PARTS as i64 / PERIOD) as usize;
-        for (stay, ()) in self.recorded(std::iter::repeat(())) {
-            ends[stay.station][part(stay.end)] += 1;
-            starts[stay.station][part(stay.start)] += 1;
-        }
-        let after =
-            |of: &[u32; PARTS], at: usize| (0..BESIDE).map(|beside| f64::from(of[(at + beside) % PARTS])).sum::<f64>();
-        let difference = |of: &[u32; PARTS], at: usize| {
-            let (after, before) = (after(of, at), after(of, at + PARTS - BESIDE));
-            (after - before, after + before)
+        let counts = (self.dated as f64).min(INDEPENDENT);
+        let mut round = ROUND.into_iter().filter(|_| asked.told.is_none()).map(|unit| (cores / unit).round() * unit);
+        let is_near = |round: &f64| {
+            let limit = if *round < cores { LESS } else { MORE };
+            let is_possible = *round < f64::from(servers) && (round / cores - 1.0).abs() <= NEAR;
+            is_possible && (most - of(*round)) * counts <= limit
         };
-        let (mut of_ends, mut of_starts, mut begins) = ((0.0, 0.0), (0.0, 0.0), Vec::new());
-        for (ends, starts) in ends.iter().zip(&starts) {
-            let steepest = (0..PARTS).max_by(|one, other| {
-                difference(ends, *one).0.total_cmp(&difference(ends, *other).0).then(other.cmp(one))
-            })?;
-            begins.push(steepest as i64 * PERIOD / PARTS as i64);
-            if ends.iter().sum::<u32>() >= ENOUGH {
-                let rises = (0..PARTS).map(|at| difference(starts, at));
-                let other = rises.max_by(|one, other| one.0.total_cmp(&other.0))?;
-                let own = difference(ends, steepest);
-                of_ends = (of_ends.0 + own.0, of_ends.1 + own.1);
-                of_starts = (of_starts.0 + other.0, of_starts.1 + other.1);
-            }
+        if let Some(round) = round.find(is_near) {
+            (most, cores) = (of(round), round);
         }
-        let errors = |(difference, variance): (f64, f64)| difference / variance.sqrt().max(1.0);
-        let least = TELLS * (self.stations as f64).sqrt();
-        (errors(of_ends) >= least && errors(of_starts) < least).then_some(begins)
+        Some(Tried { likelihood: most, score: found.beyond.score, servers, cores, begins })
     }
 
     /// What stays had where so many servers are shared and all of them use no more than so many cores on the mean of a period, and the part of a server that each had in the end.
@@ -151,14 +191,14 @@ impl Occupancy {
 }
 
 /// A station with a quota at a time.
-struct Throttled {
+pub(super) struct Throttled {
     servers: f64,
     /// Processor time in a period, nanoseconds.
     quota: f64,
     /// How many are there.
-    there: f64,
+    pub there: f64,
     /// What one had that was there from the begin on, nanoseconds.
-    sum: f64,
+    pub sum: f64,
     /// What is left of the quota, nanoseconds.
     left: f64,
     now: i64,
@@ -167,13 +207,13 @@ struct Throttled {
 }
 
 impl Throttled {
-    fn new(servers: f64, quota: f64, begin: i64, now: i64) -> Self {
+    pub fn new(servers: f64, quota: f64, begin: i64, now: i64) -> Self {
         let until = now.saturating_add(PERIOD - now.saturating_sub(begin).rem_euclid(PERIOD));
         Self { servers, quota, there: 0.0, sum: 0.0, left: quota, now, until }
     }
 
     /// Time passes.
-    fn pass(&mut self, time: i64) {
+    pub fn pass(&mut self, time: i64) {
         let rate = self.there.min(self.servers);
         let work = |own: &mut Self, length: f64| {
             if rate > 0.0 {
@@ -202,7 +242,15 @@ impl Throttled {
 
 #[cfg(test)]
 mod tests {
-    use super::{PERIOD, Throttled};
+    use super::{PERIOD, Throttled, servers_tried};
+
+    #[test]
+    fn the_last_number_of_servers_lets_all_work_at_once() {
+        assert_eq!(servers_tried(None, 5), [1, 2, 3, 4, 6]);
+        assert_eq!(servers_tried(None, 1), [1]);
+        assert_eq!(servers_tried(None, 1000).last(), Some(&64));
+        assert_eq!(servers_tried(Some(5), 1000), [5]);
+    }
 
     #[test]
     fn work_stands_still_once_the_quota_is_used() {
