@@ -236,6 +236,11 @@ async fn metrics(State(service): State<Arc<Service>>) -> Response {
     family("dyelog_open_traces", "gauge", "Traces to which more may come.", &one(status.open_traces as u64));
     family("dyelog_open_bytes", "gauge", "Memory of spans that are not folded yet.", &one(status.open_bytes as u64));
     family("dyelog_backlog_bytes", "gauge", "Journal that is not read yet.", &one(service.backlog()));
+    let answers = ["remembered", "made"].iter().zip(service.told().counts());
+    let answers: Vec<_> = answers.map(|(how, count)| (format!("{{how=\"{how}\"}}"), count)).collect();
+    let help =
+        "Models, solutions and reports of periods that were asked for: remembered from an earlier question, or made.";
+    family("dyelog_period_answers_total", "counter", help, &answers);
     family("dyelog_healthy", "gauge", "Whether all works.", &one(service.fault().is_none().into()));
     if let Some(bytes) = resident_memory() {
         family("process_resident_memory_bytes", "gauge", "Memory of the machine that this process has.", &one(bytes));
@@ -290,10 +295,10 @@ async fn answered(
 ) -> Result<String, Failed> {
     let period = asked.period()?;
     let told = Arc::clone(service.told());
+    let question = Question { form, ends: [asked.from.clone(), asked.to.clone()] };
     let made = ask(service, move |store| {
-        let question = Question { form, period };
         let state = store.state(period.from, period.to)?;
-        if let Some(answer) = told.find(&question, state) {
+        if let Some(answer) = told.find(&question.form, state) {
             return Ok(Some(Ok(answer)));
         }
         let Some(made) = modelled(store, period)? else { return Ok(None) };

@@ -347,7 +347,7 @@ impl Store {
         })
     }
 
-    /// A digest of all that answers about a period depend on: as long as it is the same, so are they.
+    /// A digest of all that answers about a period depend on: as long as it is the same, so are they. Periods that differ and have the same of it have the same answers.
     ///
     /// # Errors
     /// When the store cannot be read, or what it holds cannot.

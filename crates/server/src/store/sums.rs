@@ -170,10 +170,8 @@ pub fn sum_up(
 ) -> Result<Option<Unpacked>, StoreError> {
     let mut rows = rows(database, from, to)?;
     let digest = digest_of(answers);
-    let intervals = rows.chunk_by(Row::is_of_interval).count();
-    let parts = if intervals > LONG {
-        // What came late stands between the intervals of another length.
-        rows.sort_by_key(|row| (row.stretch(), row.start, row.id));
+    let parts = if is_long(&rows) {
+        by_stretch(&mut rows);
         long(&rows, (from, to), &materialized::list(database, from, to)?)
     } else {
         short(&rows, (from, to), sums.map(|sums| (sums, digest)))
@@ -198,6 +196,16 @@ pub fn sum_up(
         }
     }
     Ok(sum)
+}
+
+/// Whether rows, in the order of time, are those of a long period.
+fn is_long(rows: &[Row]) -> bool {
+    rows.chunk_by(Row::is_of_interval).count() > LONG
+}
+
+/// Brings rows in the order of their stretches: what came late stands between the intervals of another length.
+fn by_stretch(rows: &mut [Row]) {
+    rows.sort_by_key(|row| (row.stretch(), row.start, row.id));
 }
 
 /// Whether rows of a stretch are several, and all of it lies in a period.
@@ -263,13 +271,22 @@ fn rows(database: &dyn Database, from: u64, to: u64) -> Result<Vec<Row>, StoreEr
     })
 }
 
-/// A digest with all that intervals which reach into a period hold, as far as rows tell it.
+/// A digest with all that intervals which reach into a period hold, as far as rows tell it, and with how they add to a history. Where the period begins and ends
+/// within them is no matter.
 pub fn digest(database: &dyn Database, (from, to): (u64, u64), digest: Digest) -> Result<Digest, StoreError> {
+    let mut rows = rows(database, from, to)?;
     let of = |digest: Digest, row: &Row| {
         let words = [row.id.cast_unsigned(), row.start, row.length, row.touched.cast_unsigned(), row.spans, row.bytes];
         words.into_iter().fold(digest, Digest::word)
     };
-    Ok(rows(database, from, to)?.iter().fold(digest, of))
+    let mut digest = rows.iter().fold(digest, of);
+    if is_long(&rows) {
+        by_stretch(&mut rows);
+        for rows in rows.chunk_by(|left, right| left.stretch() == right.stretch()) {
+            digest = digest.word(is_whole(rows, (from, to)).into());
+        }
+    }
+    Ok(digest)
 }
 
 /// How many of these parts are looked at together.
