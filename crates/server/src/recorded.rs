@@ -7,6 +7,7 @@ use dyelog::model::utilisation::{Series, Unit};
 use serde::{Deserialize, Serialize};
 
 use crate::aside;
+use crate::deployment;
 use crate::late;
 use crate::metered::unknown_sampling;
 use crate::period::Period;
@@ -24,7 +25,7 @@ pub struct Recorded {
     pub utilisation: String,
     /// That rates are lower bounds, where it is not known how traces were sampled.
     pub unknown: Option<String>,
-    /// What is missing, each as a warning with its code: metrics without room, spans that were set aside, counted requests that contradict traces, and work that nobody is known to have called.
+    /// What is missing, each as a warning with its code: metrics without room, spans that were set aside, counted requests that contradict traces, work that nobody is known to have called, and services of several deployments.
     #[serde(default)]
     pub missing: Vec<String>,
 }
@@ -62,7 +63,8 @@ impl Recorded {
         let doubts = weighed.into_iter().filter(|own| own.severity == Severity::Warning);
         let unknown = unknown_sampling(&submodel);
         let aside = aside::findings(&store.set_aside(period.from, period.to)?, headless);
-        let missing = metered.missing().into_iter().chain(aside).chain(doubts).chain(unasked);
+        let deployments = deployment::findings(&store.deployed(period.from, period.to)?);
+        let missing = metered.missing().into_iter().chain(deployments).chain(aside).chain(doubts).chain(unasked);
         let own = Self {
             submodel: String::new(),
             packed: Vec::new(),
@@ -75,7 +77,7 @@ impl Recorded {
 }
 
 /// A finding as commands of `dyelog` print it.
-fn told(finding: &Diagnostic) -> String {
+pub(crate) fn told(finding: &Diagnostic) -> String {
     Renderer { color: false }.render(finding, &Sources::default()).trim_end().to_owned()
 }
 

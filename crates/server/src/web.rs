@@ -18,6 +18,7 @@ use serde::de::DeserializeOwned;
 
 use crate::answer::Answer;
 use crate::aside;
+use crate::deployment;
 use crate::late;
 use crate::lately;
 use crate::meter::MOST_SERIES;
@@ -184,7 +185,7 @@ async fn metrics(State(service): State<Arc<Service>>) -> Response {
     );
     let of = spans.map(|(name, value)| (format!("{{state=\"{name}\"}}"), value));
     family("dyelog_spans", "gauge", "What became of the spans; together, those that were received.", &of);
-    let help = "Spans set aside since they name another environment than the one that is taken.";
+    let help = "Spans set aside since they name another environment or namespace than the one that is taken.";
     family("dyelog_other_environment_spans_total", "counter", help, &one(counts.other_environment));
     let incomplete = counts.incomplete_traces;
     family("dyelog_incomplete_traces_total", "counter", "Traces without their root or some parent.", &one(incomplete));
@@ -251,8 +252,8 @@ async fn metrics(State(service): State<Arc<Service>>) -> Response {
 
 async fn intervals(State(service): State<Arc<Service>>, Asking(asked): Asking<Asked>) -> Result<Response, Failed> {
     let period = asked.period()?;
-    let intervals = ask(&service, move |store| store.intervals(period.from, period.to)).await?;
-    Ok(Json(period::intervals_json(&intervals)).into_response())
+    let answer = ask(&service, move |store| period::intervals_json(store, period)).await?;
+    Ok(Json(answer).into_response())
 }
 
 async fn submodel(State(service): State<Arc<Service>>, Asking(asked): Asking<Asked>) -> Result<Response, Failed> {
@@ -340,6 +341,7 @@ fn modelled(store: &Store, period: Period) -> Result<Option<Result<Answer, Strin
     let mut made = Answer::of(submodel, &merge, &store.metered(period.from, period.to)?);
     if let Ok(answer) = &mut made {
         answer.tell(aside::findings(&store.set_aside(period.from, period.to)?, headless));
+        answer.tell(deployment::findings(&store.deployed(period.from, period.to)?));
         answer.tell(parts.finding());
     }
     Ok(Some(made))

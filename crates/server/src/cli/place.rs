@@ -98,7 +98,7 @@ impl Place {
             }
             None => {
                 let period = period(ends)?;
-                Ok(intervals_json(&self.open()?.intervals(period.from, period.to).map_err(self.failed())?))
+                intervals_json(&self.open()?, period).map_err(self.failed())
             }
         }
     }

@@ -315,7 +315,7 @@ fn schemas() -> Value {
         "Output": reports::output(),
         "Intervals": object(json!({ "intervals": list(object(json!({
             "start": { "type": "string", "format": "date-time" }, "seconds": count, "spans": perhaps(count.clone()), "bytes": count,
-        }))) })),
+        }))), "warnings": list(text.clone()) })),
         // Of traces, and of observers, where there is any.
         "Parts": object(json!({ "traces": perhaps(of("Split")), "observed": perhaps(of("Split")) })),
         "Split": object(json!({
