@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::{FromRequestParts, Query, Request, State};
-use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
+use axum::http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER, VARY};
 use axum::http::request::Parts;
-use axum::http::{HeaderValue, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::{delete, get, post};
 use axum::{Json, Router};
@@ -275,10 +275,24 @@ async fn parts(State(service): State<Arc<Service>>, Asking(asked): Asking<Asked>
     Ok(Json(found.ok_or_else(nothing)?).into_response())
 }
 
-async fn recorded(State(service): State<Arc<Service>>, Asking(asked): Asking<Asked>) -> Result<Response, Failed> {
+/// Packed for those who know that form, and as JSON for all others.
+async fn recorded(
+    State(service): State<Arc<Service>>,
+    headers: HeaderMap,
+    Asking(asked): Asking<Asked>,
+) -> Result<Response, Failed> {
     let period = asked.period()?;
-    let found = ask(&service, move |store| Recorded::of(store, period)).await?;
-    Ok(Json(found.ok_or_else(nothing)?).into_response())
+    let packed = Recorded::packed_type();
+    let named = headers.get_all(ACCEPT).iter().filter_map(|own| own.to_str().ok()).flat_map(|own| own.split(','));
+    let mut answer = if named.into_iter().any(|own| own.trim() == packed) {
+        let found = ask(&service, move |store| Ok(Recorded::packed(store, period)?.map(|own| own.to_bytes())));
+        ([(CONTENT_TYPE, packed)], found.await?.ok_or_else(nothing)?).into_response()
+    } else {
+        let found = ask(&service, move |store| Recorded::of(store, period)).await?;
+        Json(found.ok_or_else(nothing)?).into_response()
+    };
+    answer.headers_mut().insert(VARY, HeaderValue::from_static("accept"));
+    Ok(answer)
 }
 
 async fn exemplars(State(service): State<Arc<Service>>, Asking(asked): Asking<Asked>) -> Result<Response, Failed> {
