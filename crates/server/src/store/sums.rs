@@ -29,8 +29,11 @@ const LONG: usize = 480;
 /// How much is remembered, bytes.
 const MOST: usize = 48 << 20;
 
-/// How many bytes are read at a time, and of how many stretches: all of them wait in memory, packed.
+/// How many bytes are read at a time, and of how many stretches: all of them wait in memory, packed, and the next beside them.
 const AT_ONCE: (u64, usize) = (2 << 20, 512);
+
+/// One thread gathers what others fold.
+const TOGETHER: usize = 2;
 
 /// So many packed bytes keep a thread busy for longer than it takes to start one.
 const WORTH: u64 = 16 << 10;
@@ -177,12 +180,8 @@ pub fn sum_up(
         short(&rows, (from, to), sums.map(|sums| (sums, digest)))
     };
     let mut sum: Option<Unpacked> = None;
-    let mut left = &parts[..];
-    while !left.is_empty() {
-        let (round, rest) = left.split_at(fitting(left));
-        left = rest;
-        let contents = Contents::of(database, round)?;
-        for (places, folded) in folded(round, &contents, answers) {
+    let mut gather = |Round { parts, folded }: Round<'_>| -> Result<(), StoreError> {
+        for (places, folded) in folded {
             let folded = folded?;
             if let Some(own) = folded.sum {
                 add(&mut sum, own)?;
@@ -190,12 +189,33 @@ pub fn sum_up(
             folded.glances.iter().flat_map(|glances| glances.iter()).for_each(&mut take);
             for (place, stretch) in folded.made {
                 if let Some(sums) = sums {
-                    sums.keep(round[places + place].rows.to_vec(), digest, stretch);
+                    sums.keep(parts[places + place].rows.to_vec(), digest, stretch);
                 }
             }
         }
+        Ok(())
+    };
+    let mut left = &parts[..];
+    let mut read = || -> Result<Option<(&[Part<'_>], Contents)>, StoreError> {
+        let (round, rest) = left.split_at(fitting(left));
+        left = rest;
+        if round.is_empty() { Ok(None) } else { Ok(Some((round, Contents::of(database, round)?))) }
+    };
+    let (mut next, mut done) = (read()?, None);
+    while let Some((parts, contents)) = next {
+        // While some are folded, those before them are gathered, and the next are read.
+        let beside = || done.take().map_or(Ok(()), &mut gather).and_then(|()| read());
+        let (found, folded) = together::both(TOGETHER, beside, || folded(parts, &contents, answers));
+        (next, done) = (found?, Some(Round { parts, folded }));
     }
+    done.map_or(Ok(()), gather)?;
     Ok(sum)
+}
+
+/// Parts that were looked at together, and what they come to: sums of neighbours, each with the place of its first part.
+struct Round<'p> {
+    parts: &'p [Part<'p>],
+    folded: Vec<(usize, Result<Folded, StoreError>)>,
 }
 
 /// Whether rows, in the order of time, are those of a long period.
@@ -296,7 +316,7 @@ fn fitting(parts: &[Part<'_>]) -> usize {
         bytes += part.packed();
         bytes <= AT_ONCE.0
     };
-    parts.iter().take(AT_ONCE.1).take_while(|part| fits(part)).count().max(1)
+    parts.iter().take(AT_ONCE.1).take_while(|part| fits(part)).count().max(1).min(parts.len())
 }
 
 /// What is to be unpacked.
