@@ -25,6 +25,7 @@ mod fragments;
 mod graph;
 mod joins;
 mod load;
+mod moments;
 mod naming;
 mod network;
 mod origins;

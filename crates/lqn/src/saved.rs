@@ -27,7 +27,7 @@ use crate::saved::timing::{CallShape, PairShape};
 use crate::submodel::RequestKind;
 
 pub use kept::{Kept, Made, Sample};
-pub use packed::{is_packed, pack, unpack};
+pub use packed::{VERSION as PACKED_VERSION, is_packed, pack, unpack};
 pub use read::{parse, parse_keeping};
 pub use write::{write, write_keeping};
 

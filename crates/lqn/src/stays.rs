@@ -6,6 +6,7 @@
 //! in the order of their periods and, within one, of their begin. The first [`MOST`] in that order are kept. That set depends on
 //! nothing but the stays, so that [`Stays::merge`] gives the same in whatever order parts come together.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 
 /// The most stays that are kept of an entry or a scenario.
@@ -150,6 +151,22 @@ impl<const KEPT: usize> Stays<KEPT> {
         if let Some(cut) = other.cut {
             self.keep_before(cut);
         }
+        if self.some.len() + other.some.len() < 2 * KEPT {
+            // There is room for all of them.
+            let before = self.some.len();
+            match (self.cut, self.full) {
+                (None, None) => self.some.extend_from_slice(&other.some),
+                (cut, full) => {
+                    let stays = |stay: &&Stay| {
+                        let rank = stay.rank();
+                        cut.is_none_or(|cut| rank < cut) && full.is_none_or(|full| rank <= full)
+                    };
+                    self.some.extend(other.some.iter().filter(stays));
+                }
+            }
+            self.is_sorted &= self.some.len() == before;
+            return;
+        }
         self.some.reserve(other.some.len().min((2 * KEPT).saturating_sub(self.some.len())));
         for stay in &other.some {
             self.push(*stay);
@@ -181,14 +198,20 @@ impl<const KEPT: usize> Stays<KEPT> {
 
     /// Those that are kept, in the order of periods and times.
     pub fn kept(&self) -> Vec<Stay> {
-        let mut kept = self.some.clone();
-        if !self.is_sorted {
-            if !kept.is_sorted_by(|left, right| left.order(right).is_le()) {
-                put_in_order(&mut kept);
-            }
-            kept.truncate(KEPT);
+        self.in_order().into_owned()
+    }
+
+    /// The same, of its own where they are sorted ([`Stays::sort`]).
+    pub fn in_order(&self) -> Cow<'_, [Stay]> {
+        if self.is_sorted {
+            return Cow::Borrowed(&self.some);
         }
-        kept
+        let mut kept = self.some.clone();
+        if !kept.is_sorted_by(|left, right| left.order(right).is_le()) {
+            put_in_order(&mut kept);
+        }
+        kept.truncate(KEPT);
+        Cow::Owned(kept)
     }
 
     /// Sorts the stays that are kept: [`Stays::kept`] and [`Stays::complete_before`] sort them no more.

@@ -21,7 +21,7 @@ use dyelog::study::comparison::{self, Tolerance};
 use dyelog::study::outlook::{Outlook, capacity, outlook};
 use dyelog::study::scenario::ScenarioResult;
 use dyelog::study::significance::{self, Errors};
-use dyelog::trace::codes::{BAD_MESSAGE, IMPOSSIBLE_TIME, LOST_RECORDS, NEGATIVE_DURATION};
+use dyelog::trace::codes::{BAD_MESSAGE, DEPLOYMENTS, IMPOSSIBLE_TIME, LOST_RECORDS, NEGATIVE_DURATION};
 
 use crate::late;
 use crate::metered::{Metered, SAMPLING_TOLD_BY, unknown_sampling};
@@ -150,9 +150,10 @@ impl Answer {
         self.findings.iter().find(warned).map(|own| own.message.clone())
     }
 
-    /// What was received of the period that its model does not have, each with its code.
+    /// What was received of the period that its model does not have, or takes for one, each with its code.
     pub fn missing(&self) -> Vec<String> {
-        let codes = [PARTLY_MEASURED, FRAGMENTS, NEGATIVE_DURATION, IMPOSSIBLE_TIME, BAD_MESSAGE, LOST_RECORDS];
+        let codes =
+            [DEPLOYMENTS, PARTLY_MEASURED, FRAGMENTS, NEGATIVE_DURATION, IMPOSSIBLE_TIME, BAD_MESSAGE, LOST_RECORDS];
         let is_of = |own: &&Diagnostic| own.severity == Severity::Warning && codes.contains(&own.code);
         let told = |own: &Diagnostic| {
             let notes = own.notes.iter().fold(own.message.clone(), |words, note| format!("{words}; {note}"));
@@ -184,10 +185,9 @@ impl Answer {
     /// By what the model of another period differs from this one, after comments with what there is to know about the periods.
     pub fn difference(&self, other: &Self) -> String {
         let told = |name: &str, own: &Self| {
-            let doubts = own
-                .findings
-                .iter()
-                .filter(|own| own.severity == Severity::Warning && [NOT_STEADY, LOAD_CHOSEN].contains(&own.code));
+            let doubts = own.findings.iter().filter(|own| {
+                own.severity == Severity::Warning && [NOT_STEADY, LOAD_CHOSEN, DEPLOYMENTS].contains(&own.code)
+            });
             let doubts: Vec<Diagnostic> = doubts.cloned().collect();
             if doubts.is_empty() { String::new() } else { format!("# of the {name} period:\n{}", comments(&doubts)) }
         };

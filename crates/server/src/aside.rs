@@ -27,7 +27,7 @@ pub enum Why {
     Lost,
     /// It is none, but an operation: its beginning came so late that what it had asked before was folded without it. It was not set aside.
     Halved,
-    /// It names another environment than the one that is taken.
+    /// It names another environment than the one that is taken, or another namespace.
     Environment,
 }
 
@@ -67,7 +67,7 @@ impl Why {
             Self::Unread => "cannot be read",
             Self::Lost => "were open when their journal went: of unknown time, that was found in this period",
             Self::Halved => "ended so long after what they had asked that this was folded without them",
-            Self::Environment => "name another environment than the one that the server takes",
+            Self::Environment => "name another environment or namespace than the one that the server takes",
         }
     }
 }

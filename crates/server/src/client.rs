@@ -71,7 +71,7 @@ impl Client {
     /// # Errors
     /// Why there is no answer, or no good one.
     pub fn ask(&self, method: &Method, path: &str, query: &[(&str, &str)], body: &str) -> Result<String, String> {
-        let answer = self.answer(method, path, query, body)?;
+        let (_, answer) = self.answer(method, path, query, body, None)?;
         String::from_utf8(answer).map_err(|_| "the answer is no text".to_owned())
     }
 
@@ -80,10 +80,25 @@ impl Client {
     /// # Errors
     /// Why there is no answer, or no good one.
     pub fn bytes(&self, path: &str, query: &[(&str, &str)]) -> Result<Vec<u8>, String> {
-        self.answer(&Method::GET, path, query, "")
+        self.answer(&Method::GET, path, query, "", None).map(|(_, answer)| answer)
     }
 
-    fn answer(&self, method: &Method, path: &str, query: &[(&str, &str)], body: &str) -> Result<Vec<u8>, String> {
+    /// The same in one of several types, the best first; with its type.
+    ///
+    /// # Errors
+    /// Why there is no answer, or no good one.
+    pub fn typed(&self, path: &str, query: &[(&str, &str)], types: &str) -> Result<(String, Vec<u8>), String> {
+        self.answer(&Method::GET, path, query, "", Some(types))
+    }
+
+    fn answer(
+        &self,
+        method: &Method,
+        path: &str,
+        query: &[(&str, &str)],
+        body: &str,
+        types: Option<&str>,
+    ) -> Result<(String, Vec<u8>), String> {
         let mut url = format!("{}{path}", self.url);
         for (number, (name, value)) in query.iter().enumerate() {
             url.push(if number == 0 { '?' } else { '&' });
@@ -92,6 +107,9 @@ impl Client {
         let mut request = Request::builder().method(method).uri(url);
         if let Some(token) = &self.token {
             request = request.header("authorization", format!("Bearer {token}"));
+        }
+        if let Some(types) = types {
+            request = request.header("accept", types);
         }
         if !body.is_empty() {
             request = request.header("content-type", "application/json");
@@ -103,13 +121,15 @@ impl Client {
         };
         let mut answer = answer.map_err(|error| words(&error))?;
         let status = answer.status();
+        let of_type =
+            answer.headers().get("content-type").and_then(|own| own.to_str().ok()).unwrap_or_default().to_owned();
         let bytes = answer.body_mut().with_config().limit(self.largest).read_to_vec();
         let bytes = bytes.map_err(|error| match error {
             Error::BodyExceedsLimit(most) => format!("the answer is larger than {} MiB", most >> 20),
             other => words(&other),
         });
         if status.is_success() {
-            return bytes;
+            return bytes.map(|bytes| (of_type, bytes));
         }
         let said = String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned();
         let why = serde_json::from_str::<Value>(&said).ok().and_then(|said| Some(said["error"].as_str()?.to_owned()));

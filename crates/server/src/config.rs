@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dyelog::diagnostic::{Diagnostic, Place};
+use dyelog::trace::spans::Deployment;
 use dyelog_observe::system::{Node, System, SystemProgram};
 use serde::Deserialize;
 
@@ -23,8 +24,8 @@ pub struct Config {
     pub system: System,
     /// From where metrics are fetched.
     pub scrapes: Vec<Scrape>,
-    /// The environment that is taken, where the command line names none.
-    pub environment: Option<Arc<str>>,
+    /// The environment and the namespace that are taken, where the command line names none.
+    pub deployment: Deployment,
 }
 
 /// A program that tells its metrics as Prometheus text where it is asked.
@@ -49,6 +50,8 @@ pub struct Scrape {
 struct Shape {
     #[serde(default)]
     environment: Option<String>,
+    #[serde(default)]
+    namespace: Option<String>,
     #[serde(default)]
     scrape: Vec<Scrape>,
     #[serde(default)]
@@ -77,7 +80,7 @@ impl Config {
     /// # Errors
     /// What is wrong with it, all at once.
     pub fn parse(file: &str, text: &str) -> Result<Self, String> {
-        let Shape { environment, scrape, nodes, programs } =
+        let Shape { environment, namespace, scrape, nodes, programs } =
             toml::from_str(text).map_err(|error| format!("{file}: {error}"))?;
         let system = System { nodes, programs };
         let told = |finding: &Diagnostic| match &finding.place {
@@ -93,8 +96,8 @@ impl Config {
                 wrong.push(format!("{file}: scrape {number}: `every` is {}; it is 1 to 3600 seconds", own.every));
             }
         }
-        let environment = environment.map(Arc::from);
-        if wrong.is_empty() { Ok(Self { system, scrapes: scrape, environment }) } else { Err(wrong.join("\n  ")) }
+        let deployment = Deployment { environment: environment.map(Arc::from), namespace: namespace.map(Arc::from) };
+        if wrong.is_empty() { Ok(Self { system, scrapes: scrape, deployment }) } else { Err(wrong.join("\n  ")) }
     }
 }
 
@@ -115,10 +118,11 @@ mod tests {
 
     #[test]
     fn a_file_says_what_nobody_sends() {
-        let text = "environment = \"production\"\n\n[[scrape]]\nurl = \"http://localhost:9100/metrics\"\nlabels = { \"service.name\" = \"shop\" }\n\n[nodes.web]\ncores = 4\n";
+        let text = "environment = \"production\"\nnamespace = \"shop\"\n\n[[scrape]]\nurl = \"http://localhost:9100/metrics\"\nlabels = { \"service.name\" = \"shop\" }\n\n[nodes.web]\ncores = 4\n";
         let config = Config::parse("server.toml", text).expect("it is a configuration");
         assert_eq!((config.scrapes[0].every, config.system.cores("web")), (15.0, Some(4)));
-        assert_eq!(config.environment.as_deref(), Some("production"));
+        assert_eq!(config.deployment.environment.as_deref(), Some("production"));
+        assert_eq!(config.deployment.namespace.as_deref(), Some("shop"));
     }
 
     #[test]

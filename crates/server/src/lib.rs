@@ -39,7 +39,7 @@ mod buffer;
 pub mod client;
 pub mod config;
 pub mod counts;
-pub mod environment;
+pub mod deployment;
 mod fixed;
 pub mod fold;
 pub mod grpc;

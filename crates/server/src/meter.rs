@@ -16,7 +16,7 @@ use opentelemetry_proto::tonic::metrics::v1::{AggregationTemporality, Metric, me
 use prost::Message as _;
 use serde::{Deserialize, Serialize};
 
-use crate::environment::Environment;
+use crate::deployment::Selection;
 
 /// Series that are kept at a time; points of others are set aside.
 pub const MOST_SERIES: usize = 20_000;
@@ -100,7 +100,7 @@ pub struct Points {
 /// Takes points in.
 #[derive(Debug, Default)]
 pub struct Meter {
-    environment: Environment,
+    selection: Selection,
     /// By series; when each began is beside where it stands.
     standings: HashMap<SeriesKey, (u64, Standing)>,
     /// When series that are silent were last looked for.
@@ -142,9 +142,9 @@ fn points_of(metric: &Metric) -> u64 {
 }
 
 impl Meter {
-    /// Takes points of an environment alone, and of resources that name none.
-    pub fn of(environment: Environment) -> Self {
-        Self { environment, ..Self::default() }
+    /// Takes points of a deployment alone, and of resources that name none.
+    pub fn of(selection: Selection) -> Self {
+        Self { selection, ..Self::default() }
     }
 
     /// Takes up where a store stands.
@@ -182,14 +182,14 @@ impl Meter {
         self.fresh.clear();
     }
 
-    /// Takes a request in that came at a time. Points of other environments are set aside.
+    /// Takes a request in that came at a time. Points of other deployments are set aside.
     pub fn take(&mut self, request: &[u8], now: u64) -> Points {
         let mut points = Points::default();
         // What is malformed was refused before it came to the journal.
         let Ok(request) = ExportMetricsServiceRequest::decode(request) else { return points };
         for resource in &request.resource_metrics {
             let own = resource.resource.as_ref().map(|resource| labels(&resource.attributes)).unwrap_or_default();
-            let is_taken = self.environment.takes_labels(&own);
+            let is_taken = self.selection.takes_labels(&own);
             for metric in resource.scope_metrics.iter().flat_map(|scope| &scope.metrics) {
                 if is_taken {
                     self.metric(metric, &own, now, &mut points);

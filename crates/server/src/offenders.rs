@@ -6,7 +6,7 @@ use std::sync::Arc;
 use dyelog::lqn::digest::Digest;
 use dyelog::trace::spans::Grouping;
 
-use crate::environment::each_text;
+use crate::deployment::each_text;
 use crate::spans::put_field;
 
 /// Operations that a service may have.

@@ -7,6 +7,8 @@ use dyelog::lqn::submodel::{EntryMerge, SubModel, Witness};
 use dyelog::trace::spans::time::from_rfc3339;
 use serde_json::{Value, json};
 
+use crate::deployment;
+use crate::recorded::told;
 use crate::store::{Interval, LEVELS, LONGEST, Store, StoreError};
 
 /// Nanoseconds in a second.
@@ -84,8 +86,15 @@ pub fn written(time: u64) -> String {
     format!("{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}Z", rest / 3600, rest / 60 % 60, rest % 60)
 }
 
-/// Intervals as JSON; times in RFC 3339, lengths in seconds. Of sub-models that were imported it is not known how many spans they are made of.
-pub fn intervals_json(intervals: &[Interval]) -> Value {
+/// The intervals of a period that have anything, as JSON; times in RFC 3339, lengths in seconds. Of sub-models that were imported it is not known how many spans they
+/// are made of. Warnings say what their models take for one.
+///
+/// # Errors
+/// When the store cannot be read.
+pub fn intervals_json(store: &Store, period: Period) -> Result<Value, StoreError> {
+    let intervals = store.intervals(period.from, period.to)?;
+    let warnings: Vec<String> =
+        deployment::findings(&store.deployed(period.from, period.to)?).iter().map(told).collect();
     let one = |interval: &Interval| {
         json!({
             "start": written(interval.start),
@@ -94,7 +103,7 @@ pub fn intervals_json(intervals: &[Interval]) -> Value {
             "bytes": interval.bytes,
         })
     };
-    json!({ "intervals": intervals.iter().map(one).collect::<Vec<_>>() })
+    Ok(json!({ "intervals": intervals.iter().map(one).collect::<Vec<_>>(), "warnings": warnings }))
 }
 
 /// A saved sub-model that can be added to a store.

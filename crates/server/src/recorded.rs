@@ -7,6 +7,7 @@ use dyelog::model::utilisation::{Series, Unit};
 use serde::{Deserialize, Serialize};
 
 use crate::aside;
+use crate::deployment;
 use crate::late;
 use crate::metered::unknown_sampling;
 use crate::period::Period;
@@ -24,7 +25,7 @@ pub struct Recorded {
     pub utilisation: String,
     /// That rates are lower bounds, where it is not known how traces were sampled.
     pub unknown: Option<String>,
-    /// What is missing, each as a warning with its code: metrics without room, spans that were set aside, counted requests that contradict traces, and work that nobody is known to have called.
+    /// What is missing, each as a warning with its code: metrics without room, spans that were set aside, counted requests that contradict traces, work that nobody is known to have called, and services of several deployments.
     #[serde(default)]
     pub missing: Vec<String>,
 }
@@ -48,6 +49,26 @@ impl Recorded {
         Ok(found.map(|(own, submodel, merge)| Self { packed: saved::pack(&submodel, &merge), ..own }))
     }
 
+    /// The type of what is recorded with its sub-model packed, in the version that this program writes: one that does not know that version gets JSON.
+    pub fn packed_type() -> String {
+        format!("application/vnd.dyelog.recorded;version={}", saved::PACKED_VERSION)
+    }
+
+    /// As bytes of that type: the length of the JSON of all but the sub-model, in 8 bytes of which the least comes first; that JSON; and the sub-model.
+    #[expect(clippy::missing_panics_doc, reason = "all of it is text, which JSON has words for")]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let head = serde_json::to_vec(self).expect("it is text");
+        [&(head.len() as u64).to_le_bytes()[..], &head, &self.packed].concat()
+    }
+
+    /// From such bytes; `None` where they are none.
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let (length, rest) = bytes.split_first_chunk()?;
+        let (head, packed) = rest.split_at_checked(usize::try_from(u64::from_le_bytes(*length)).ok()?)?;
+        let own: Self = serde_json::from_slice(head).ok()?;
+        saved::is_packed(packed).then(|| Self { packed: packed.to_vec(), ..own })
+    }
+
     /// The sub-model as a file has it.
     pub fn content(&self) -> &[u8] {
         if self.packed.is_empty() { self.submodel.as_bytes() } else { &self.packed }
@@ -62,7 +83,8 @@ impl Recorded {
         let doubts = weighed.into_iter().filter(|own| own.severity == Severity::Warning);
         let unknown = unknown_sampling(&submodel);
         let aside = aside::findings(&store.set_aside(period.from, period.to)?, headless);
-        let missing = metered.missing().into_iter().chain(aside).chain(doubts).chain(unasked);
+        let deployments = deployment::findings(&store.deployed(period.from, period.to)?);
+        let missing = metered.missing().into_iter().chain(deployments).chain(aside).chain(doubts).chain(unasked);
         let own = Self {
             submodel: String::new(),
             packed: Vec::new(),
@@ -75,7 +97,7 @@ impl Recorded {
 }
 
 /// A finding as commands of `dyelog` print it.
-fn told(finding: &Diagnostic) -> String {
+pub(crate) fn told(finding: &Diagnostic) -> String {
     Renderer { color: false }.render(finding, &Sources::default()).trim_end().to_owned()
 }
 
@@ -109,4 +131,31 @@ fn exposed(series: &[Series]) -> String {
         }
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use dyelog::lqn::saved;
+    use dyelog::lqn::submodel::SubModel;
+
+    use super::Recorded;
+
+    #[test]
+    fn what_is_sent_packed_is_read_as_it_was() {
+        let own = Recorded {
+            submodel: String::new(),
+            packed: saved::pack(&SubModel::new(), "name"),
+            utilisation: "up 1 2\n".to_owned(),
+            unknown: Some("not known".to_owned()),
+            missing: vec!["warning".to_owned()],
+        };
+        let bytes = own.to_bytes();
+        assert_eq!(Recorded::from_bytes(&bytes), Some(own));
+        // What is cut, or says that it is longer, is none.
+        for length in 0..bytes.len() - 1 {
+            assert!(Recorded::from_bytes(&bytes[..length]).is_none_or(|own| own.packed.len() < bytes.len()));
+        }
+        assert_eq!(Recorded::from_bytes(&[[0xff; 8].as_slice(), &bytes[8..]].concat()), None);
+        assert_eq!(Recorded::from_bytes(b"{\"submodel\":\"\"}"), None);
+    }
 }

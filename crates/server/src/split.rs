@@ -2,6 +2,7 @@
 
 use crate::answer::{Answer, Held};
 use crate::aside;
+use crate::deployment;
 use crate::late;
 use crate::parts::{Part, Parts};
 use crate::period::{Period, written};
@@ -76,6 +77,7 @@ impl Split {
             let mut answer = Answer::of(submodel, &merge, &store.metered(own.from, own.to)?);
             if let Ok(answer) = &mut answer {
                 answer.tell(aside::findings(&store.set_aside(own.from, own.to)?, headless));
+                answer.tell(deployment::findings(&store.deployed(own.from, own.to)?));
             }
             if let Ok(answer) = &answer {
                 changes.extend(answer.changes());

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::{FromRequestParts, Query, Request, State};
-use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
+use axum::http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER, VARY};
 use axum::http::request::Parts;
-use axum::http::{HeaderValue, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::{delete, get, post};
 use axum::{Json, Router};
@@ -18,6 +18,7 @@ use serde::de::DeserializeOwned;
 
 use crate::answer::Answer;
 use crate::aside;
+use crate::deployment;
 use crate::late;
 use crate::lately;
 use crate::meter::MOST_SERIES;
@@ -184,7 +185,7 @@ async fn metrics(State(service): State<Arc<Service>>) -> Response {
     );
     let of = spans.map(|(name, value)| (format!("{{state=\"{name}\"}}"), value));
     family("dyelog_spans", "gauge", "What became of the spans; together, those that were received.", &of);
-    let help = "Spans set aside since they name another environment than the one that is taken.";
+    let help = "Spans set aside since they name another environment or namespace than the one that is taken.";
     family("dyelog_other_environment_spans_total", "counter", help, &one(counts.other_environment));
     let incomplete = counts.incomplete_traces;
     family("dyelog_incomplete_traces_total", "counter", "Traces without their root or some parent.", &one(incomplete));
@@ -236,6 +237,11 @@ async fn metrics(State(service): State<Arc<Service>>) -> Response {
     family("dyelog_open_traces", "gauge", "Traces to which more may come.", &one(status.open_traces as u64));
     family("dyelog_open_bytes", "gauge", "Memory of spans that are not folded yet.", &one(status.open_bytes as u64));
     family("dyelog_backlog_bytes", "gauge", "Journal that is not read yet.", &one(service.backlog()));
+    let answers = ["remembered", "made"].iter().zip(service.told().counts());
+    let answers: Vec<_> = answers.map(|(how, count)| (format!("{{how=\"{how}\"}}"), count)).collect();
+    let help =
+        "Models, solutions and reports of periods that were asked for: remembered from an earlier question, or made.";
+    family("dyelog_period_answers_total", "counter", help, &answers);
     family("dyelog_healthy", "gauge", "Whether all works.", &one(service.fault().is_none().into()));
     if let Some(bytes) = resident_memory() {
         family("process_resident_memory_bytes", "gauge", "Memory of the machine that this process has.", &one(bytes));
@@ -246,8 +252,8 @@ async fn metrics(State(service): State<Arc<Service>>) -> Response {
 
 async fn intervals(State(service): State<Arc<Service>>, Asking(asked): Asking<Asked>) -> Result<Response, Failed> {
     let period = asked.period()?;
-    let intervals = ask(&service, move |store| store.intervals(period.from, period.to)).await?;
-    Ok(Json(period::intervals_json(&intervals)).into_response())
+    let answer = ask(&service, move |store| period::intervals_json(store, period)).await?;
+    Ok(Json(answer).into_response())
 }
 
 async fn submodel(State(service): State<Arc<Service>>, Asking(asked): Asking<Asked>) -> Result<Response, Failed> {
@@ -269,10 +275,24 @@ async fn parts(State(service): State<Arc<Service>>, Asking(asked): Asking<Asked>
     Ok(Json(found.ok_or_else(nothing)?).into_response())
 }
 
-async fn recorded(State(service): State<Arc<Service>>, Asking(asked): Asking<Asked>) -> Result<Response, Failed> {
+/// Packed for those who know that form, and as JSON for all others.
+async fn recorded(
+    State(service): State<Arc<Service>>,
+    headers: HeaderMap,
+    Asking(asked): Asking<Asked>,
+) -> Result<Response, Failed> {
     let period = asked.period()?;
-    let found = ask(&service, move |store| Recorded::of(store, period)).await?;
-    Ok(Json(found.ok_or_else(nothing)?).into_response())
+    let packed = Recorded::packed_type();
+    let named = headers.get_all(ACCEPT).iter().filter_map(|own| own.to_str().ok()).flat_map(|own| own.split(','));
+    let mut answer = if named.into_iter().any(|own| own.trim() == packed) {
+        let found = ask(&service, move |store| Ok(Recorded::packed(store, period)?.map(|own| own.to_bytes())));
+        ([(CONTENT_TYPE, packed)], found.await?.ok_or_else(nothing)?).into_response()
+    } else {
+        let found = ask(&service, move |store| Recorded::of(store, period)).await?;
+        Json(found.ok_or_else(nothing)?).into_response()
+    };
+    answer.headers_mut().insert(VARY, HeaderValue::from_static("accept"));
+    Ok(answer)
 }
 
 async fn exemplars(State(service): State<Arc<Service>>, Asking(asked): Asking<Asked>) -> Result<Response, Failed> {
@@ -290,10 +310,10 @@ async fn answered(
 ) -> Result<String, Failed> {
     let period = asked.period()?;
     let told = Arc::clone(service.told());
+    let question = Question { form, ends: [asked.from.clone(), asked.to.clone()] };
     let made = ask(service, move |store| {
-        let question = Question { form, period };
         let state = store.state(period.from, period.to)?;
-        if let Some(answer) = told.find(&question, state) {
+        if let Some(answer) = told.find(&question.form, state) {
             return Ok(Some(Ok(answer)));
         }
         let Some(made) = modelled(store, period)? else { return Ok(None) };
@@ -335,6 +355,7 @@ fn modelled(store: &Store, period: Period) -> Result<Option<Result<Answer, Strin
     let mut made = Answer::of(submodel, &merge, &store.metered(period.from, period.to)?);
     if let Ok(answer) = &mut made {
         answer.tell(aside::findings(&store.set_aside(period.from, period.to)?, headless));
+        answer.tell(deployment::findings(&store.deployed(period.from, period.to)?));
         answer.tell(parts.finding());
     }
     Ok(Some(made))

@@ -6,16 +6,16 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
-use std::sync::Arc;
 
 use dyelog::lqn::submodel::SubModel;
 use dyelog::trace::protobuf::Malformed;
+use dyelog::trace::spans::Deployment;
 
 use crate::ahead::Ahead;
 use crate::aside::{Aside, Why};
 use crate::assemble::{Assembler, Gathering, Nanos, Place};
 use crate::counts::Counts;
-use crate::environment::Environment;
+use crate::deployment::{Seen, Selection};
 use crate::fold::Folding;
 use crate::journal::medium::Medium;
 use crate::journal::{Kind, Reader, Record, damaged};
@@ -40,8 +40,8 @@ pub struct Working {
     pub batch_bytes: usize,
     /// How long intervals are kept.
     pub retention: Nanos,
-    /// The environment of which spans and metrics are taken, beside those that name none; of any, unless it is said.
-    pub environment: Option<Arc<str>>,
+    /// The environment and the namespace of which spans and metrics are taken, beside those that name none; of any, unless it is said.
+    pub deployment: Deployment,
 }
 
 const SECOND: Nanos = 1_000_000_000;
@@ -58,7 +58,7 @@ impl Default for Working {
             checkpoint: 2 * SECOND,
             batch_bytes: 4 << 20,
             retention: 2 * 365 * 24 * 3600 * SECOND,
-            environment: None,
+            deployment: Deployment::default(),
         }
     }
 }
@@ -112,7 +112,9 @@ pub struct Worker<M: Medium> {
     working: Working,
     medium: M,
     reader: Reader<M>,
-    environment: Environment,
+    selection: Selection,
+    /// Which services were seen in which deployments since the last checkpoint.
+    seen: Seen,
     assembler: Assembler,
     recent: Recent,
     meter: Meter,
@@ -158,13 +160,14 @@ impl<M: Medium> Worker<M> {
         }
         let mut recent = Recent::default();
         store.recent(|number, digests| recent.restore(number, digests))?;
-        let environment = Environment::of(working.environment.clone());
-        let mut meter = Meter::of(environment.clone());
+        let selection = Selection::of(working.deployment.clone());
+        let mut meter = Meter::of(selection.clone());
         store.standings(|key, standing| meter.restore(key, standing))?;
         let mut worker = Self {
             reader: Reader::at(medium.clone(), progress.position),
             medium: medium.clone(),
-            environment,
+            selection,
+            seen: Seen::default(),
             assembler: Assembler::new(working.gathering.clone(), working.folding.grouping.clone()),
             recent,
             meter,
@@ -262,7 +265,7 @@ impl<M: Medium> Worker<M> {
 
     /// All performance data was deleted, that of metrics among it.
     pub fn forget_series(&mut self) {
-        self.meter = Meter::of(self.environment.clone());
+        self.meter = Meter::of(self.selection.clone());
         (self.counts.no_room_points, self.counts.no_room) = (0, None);
     }
 
@@ -303,7 +306,7 @@ impl<M: Medium> Worker<M> {
     }
 
     fn traces(&mut self, position: u64, record: &Record) {
-        let Self { assembler, environment, recent, counts, number, clock, aside, ahead, .. } = self;
+        let Self { assembler, selection, seen, recent, counts, number, clock, aside, ahead, .. } = self;
         let place = Place { position, number: *number };
         // What is malformed was refused before it came to the journal.
         let _: Result<(), Malformed> = each_span(&record.payload, |resource, span| {
@@ -311,7 +314,7 @@ impl<M: Medium> Worker<M> {
             match span {
                 Err(NoIdentifier) => counts.refused += 1,
                 Ok(span) if !recent.take(span.fingerprint) => counts.duplicate += 1,
-                Ok(span) if !environment.takes(resource) => {
+                Ok(span) if !selection.takes(resource) => {
                     counts.set_aside += 1;
                     counts.other_environment += 1;
                     let time = (impossible(&span, *clock) != Some(Why::NoTime)).then_some(span.start);
@@ -324,7 +327,10 @@ impl<M: Medium> Worker<M> {
                             counts.set_aside += 1;
                             aside.add((why != Why::NoTime).then_some(span.start), *clock, why, 1);
                         }
-                        None => assembler.take(&span, resource, *number, place, *clock),
+                        None => {
+                            seen.look(resource, span.start);
+                            assembler.take(&span, resource, *number, place, *clock);
+                        }
                     }
                 }
             }
@@ -433,6 +439,7 @@ impl<M: Medium> Worker<M> {
             exemplars: &self.exemplars,
             answers: &self.answers,
             aside: &self.aside,
+            deployed: &self.seen,
             totals: &self.meter.fresh(),
             set_back: self.set_back,
         };
@@ -443,6 +450,7 @@ impl<M: Medium> Worker<M> {
         self.exemplars.clear();
         self.answers.clear();
         self.aside.stored();
+        self.seen.stored();
         self.recent.stored(expired);
         self.meter.stored();
         self.counts = Counts { open: 0, ..counts };

@@ -15,6 +15,7 @@ pub use quota::AskedQuota;
 use crate::lqn::stays::{Rank, Stay, UNDATED};
 use crate::lqn::submodel::{EntryIndex, EntryTotal};
 use crate::model::clocks;
+use crate::model::moments::{in_order, order_of};
 use crate::model::servers::discipline::{Discipline, Station};
 use crate::model::servers::occupancy::likelihood::Scale;
 use crate::model::servers::sampled::Share;
@@ -209,14 +210,13 @@ impl Occupancy {
         let mut alike: BTreeMap<Done, usize> = BTreeMap::new();
         for (entry, total) in entries.iter().enumerate() {
             let first = Done::of(total).map_or(kinds, |done| *alike.entry(done).or_insert(kinds));
-            let mut kept = total.stays.kept();
-            kept.retain(|stay| before.is_none_or(|before| stay.rank() < before));
-            whole.push(Whole::of(total, &kept));
+            let kept = total.stays.in_order();
+            // They are in the order of ranks.
+            let kept = &kept[..before.map_or(kept.len(), |before| kept.partition_point(|stay| stay.rank() < before))];
+            whole.push(Whole::of(total, kept));
             let undated = kept.iter().filter(|stay| stay.part == UNDATED).count();
-            if undated * FEW.1 <= kept.len() * FEW.0 {
-                kept.retain(|stay| stay.part != UNDATED);
-            }
-            let of = |stay: Stay| Seen {
+            let only_dated = undated * FEW.1 <= kept.len() * FEW.0;
+            let of = |stay: &Stay| Seen {
                 start: stay.start,
                 end: stay.end(),
                 entry,
@@ -224,17 +224,18 @@ impl Occupancy {
                 station: copies.get(&stay.site).copied().unwrap_or(0),
                 dated: stay.part != UNDATED,
             };
-            seen.extend(kept.into_iter().filter(|stay| stay.start < stay.end()).map(of));
+            let is_seen = |stay: &&Stay| !(only_dated && stay.part == UNDATED) && stay.start < stay.end();
+            seen.extend(kept.iter().filter(is_seen).map(of));
             kinds += PARTS as usize;
         }
-        let mut own = Self::arranged(seen, whole, kinds, stations);
+        let mut own = Self::arranged(&seen, whole, kinds, stations);
         own.by_ratio = own.scale_by_ratio();
         own
     }
 
     /// Of stays in any order, of so many kinds; without scales.
-    fn arranged(mut seen: Vec<Seen>, whole: Vec<Whole>, kinds: usize, stations: usize) -> Self {
-        seen.sort_unstable_by_key(|stay| (stay.start, stay.end, stay.kind));
+    fn arranged(seen: &[Seen], whole: Vec<Whole>, kinds: usize, stations: usize) -> Self {
+        let seen = in_order(seen, |stay| stay.start, |stay| (stay.end, stay.kind));
         let edges = edges(&seen);
         let (mut there, mut most) = (vec![0_usize; stations], 0);
         for (_, begins, number) in &edges {
@@ -300,8 +301,8 @@ impl Occupancy {
         };
         let whole = self.whole.iter().zip(&parts).zip(&times).map(rest).collect();
         let shorter = |stay: &Seen| Seen { end: stay.end.saturating_sub_unsigned(elsewhere), ..*stay };
-        let seen = self.seen.iter().map(shorter).filter(|stay| stay.start < stay.end).collect();
-        let mut without = Self::arranged(seen, whole, self.telling.len(), self.stations);
+        let seen: Vec<Seen> = self.seen.iter().map(shorter).filter(|stay| stay.start < stay.end).collect();
+        let mut without = Self::arranged(&seen, whole, self.telling.len(), self.stations);
         // Likelihoods of both are relative to the same lengths, in the same order.
         without.mean_length = self.mean_length;
         without.by_ratio = self.scale_without(&self.by_ratio, elsewhere);
@@ -625,9 +626,8 @@ impl Occupancy {
 
 /// Begins and ends of stays, of which those that begin first come first, in the order of time: at one time ends before begins.
 fn edges(seen: &[Seen]) -> Vec<(i64, bool, usize)> {
-    let mut ends: Vec<(i64, usize)> = seen.iter().enumerate().map(|(number, stay)| (stay.end, number)).collect();
-    ends.sort_unstable();
-    let mut ends = ends.into_iter().peekable();
+    let ends = order_of(seen.iter().map(|stay| stay.end));
+    let mut ends = ends.into_iter().map(|number| (seen[number].end, number)).peekable();
     let mut edges = Vec::with_capacity(2 * seen.len());
     for (number, stay) in seen.iter().enumerate() {
         while let Some((end, number)) = ends.next_if(|(end, _)| *end <= stay.start) {

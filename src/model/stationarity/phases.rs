@@ -4,7 +4,7 @@
 //! in common, their covariance, is the phases. A task that gets all its calls in the part f of the time has a squared coefficient of variation of (1 − f)/f, and
 //! so 1 + cv² times as many calls then as on the mean. Less than a tenth more is left out.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use crate::diagnostic::quantity::percent;
 use crate::diagnostic::{Diagnostic, Place};
@@ -50,7 +50,8 @@ pub(super) fn finding(sub: &SubModel) -> Option<Diagnostic> {
     if !sub.scenarios.values().all(|total| recorded_at_once(total, &recording)) {
         return None;
     }
-    let of = |(task, entries): (_, Vec<&EntryTotal>)| Some(Phased { task, cv2: cv2(sub, &entries)? });
+    let begun = sub.scenarios.values().map(|total| begins(&total.stays.in_order())).collect::<Vec<_>>().concat();
+    let of = |(task, entries): (_, Vec<&EntryTotal>)| Some(Phased { task, cv2: cv2(sub, &entries, &begun)? });
     let mut phased: Vec<Phased<'_>> = together::each(sub.threads(), tasks, of).into_iter().flatten().collect();
     phased.sort_by(|left, right| right.cv2.total_cmp(&left.cv2).then_with(|| left.task.cmp(right.task)));
     let (first, others) = phased.split_first()?;
@@ -77,20 +78,27 @@ pub(super) fn finding(sub: &SubModel) -> Option<Diagnostic> {
     )
 }
 
-/// By how much the calls of an operation to a task vary over time, where that matters.
-fn cv2(sub: &SubModel, entries: &[&EntryTotal]) -> Option<f64> {
+/// Those that begin an invocation or an operation.
+fn begins(stays: &[Stay]) -> Vec<Stay> {
+    stays.iter().filter(|stay| stay.part == 0).copied().collect()
+}
+
+/// By how much the calls of an operation to a task vary over time, where that matters; `begun` are the operations.
+fn cv2(sub: &SubModel, entries: &[&EntryTotal], begun: &[Stay]) -> Option<f64> {
     let scenarios = || sub.scenarios.values();
     let of_entries = entries.iter().filter_map(|entry| entry.stays.complete_before());
     let before: Option<Rank> = of_entries.chain(scenarios().filter_map(|total| total.stays.complete_before())).min();
-    let starts = |stays: Vec<Stay>| {
-        let told = stays.into_iter().filter(|stay| before.is_none_or(|before| stay.rank() < before));
-        told.filter(|stay| stay.part == 0).map(|stay| stay.start).collect::<Vec<i64>>()
+    let starts = |stays: &[Stay]| {
+        let told = stays.iter().filter(|stay| before.is_none_or(|before| stay.rank() < before));
+        told.map(|stay| stay.start).collect::<Vec<i64>>()
     };
-    let calls: Vec<i64> = entries.iter().flat_map(|entry| starts(entry.stays.kept())).collect();
-    let operations: Vec<i64> = scenarios().flat_map(|total| starts(total.stays.kept())).collect();
+    let calls: Vec<i64> = entries.iter().flat_map(|entry| starts(&begins(&entry.stays.in_order()))).collect();
+    let operations = starts(begun);
     let first = operations.iter().min()?;
     let last = operations.iter().max()?;
-    let periods: BTreeSet<i64> = operations.iter().map(|start| start >> PERIOD).collect();
+    let mut periods: Vec<i64> = operations.iter().map(|start| start >> PERIOD).collect();
+    periods.sort_unstable();
+    periods.dedup();
     let kept = (periods.len() as f64 * (1_i64 << PERIOD) as f64).min(last.abs_diff(*first) as f64);
     let response = scenarios().filter_map(|total| total.response.mean()).fold(0.0, f64::max) * 1e9;
     let length = (CALLS * kept / calls.len().max(1) as f64).max(RESPONSES * response);
@@ -99,11 +107,13 @@ fn cv2(sub: &SubModel, entries: &[&EntryTotal]) -> Option<f64> {
     }
     let mut cells: BTreeMap<i64, (f64, f64)> = BTreeMap::new();
     let cell = |start: i64| ((start - first) as f64 / length).floor() as i64;
-    for start in &operations {
-        cells.entry(cell(*start)).or_default().0 += 1.0;
+    let of_cells = |starts: &[i64]| starts.iter().map(|start| cell(*start)).collect::<Vec<i64>>();
+    // Neighbours lie in one cell mostly.
+    for own in of_cells(&operations).chunk_by(|left, right| left == right) {
+        cells.entry(own[0]).or_default().0 += own.len() as f64;
     }
-    for start in &calls {
-        cells.entry(cell(*start)).or_default().1 += 1.0;
+    for own in of_cells(&calls).chunk_by(|left, right| left == right) {
+        cells.entry(own[0]).or_default().1 += own.len() as f64;
     }
     let (all, made) = cells.values().fold((0.0, 0.0), |sum, own| (sum.0 + own.0, sum.1 + own.1));
     let (mean, each) = (made / all, all / cells.len() as f64);

@@ -17,6 +17,7 @@ use crate::lqn::submodel::{EntryTotal, Interaction, SubModel};
 use crate::lqn::together;
 use crate::model::codes;
 use crate::model::load::{Recording, recorded_at_once, short};
+use crate::model::moments::{in_order, rising};
 
 /// Cells of time in which means are compared.
 const CELLS: u64 = 64;
@@ -26,6 +27,9 @@ const LITTLE: f64 = 0.02;
 
 /// Numbers of servers whose shares are looked at.
 const SERVERS: [u32; 4] = [1, 2, 4, 8];
+
+/// The bits of an event that tell whose it is.
+const WHICH: u128 = (1 << 31) - 1;
 
 /// Shares of a stay of so many servers, seconds.
 type Shares = [f64; SERVERS.len()];
@@ -103,10 +107,13 @@ fn worked<'e>(entries: &[&'e EntryTotal]) -> Entries<'e> {
     let before: Option<Rank> = entries.iter().filter_map(|entry| entry.stays.complete_before()).min();
     let mut stays: Vec<(usize, Stay)> = Vec::new();
     for (number, entry) in entries.iter().enumerate() {
-        let kept = entry.stays.kept().into_iter().filter(|stay| before.is_none_or(|before| stay.rank() < before));
-        stays.extend(kept.map(|stay| (number, stay)));
+        let kept = entry.stays.in_order();
+        // They are in the order of ranks.
+        let within = before.map_or(kept.len(), |before| kept.partition_point(|stay| stay.rank() < before));
+        stays.extend(kept[..within].iter().map(|stay| (number, *stay)));
     }
-    stays.sort_unstable_by_key(|(number, stay)| (stay.start, *number, stay.length, stay.part, stay.site));
+    let key = |(number, stay): &(usize, Stay)| (*number, stay.length, stay.part, stay.site);
+    let stays = in_order(&stays, |(_, stay)| stay.start, key);
     let shares = shares(&stays);
     let mut all: Entries<'e> = entries.iter().map(|entry| (*entry, Vec::new())).collect();
     for ((number, stay), shares) in stays.iter().zip(shares) {
@@ -118,16 +125,23 @@ fn worked<'e>(entries: &[&'e EntryTotal]) -> Entries<'e> {
 
 /// What each stay gets of servers that all which are at work at its site share equally.
 fn shares(stays: &[(usize, Stay)]) -> Vec<Shares> {
-    let mut events: Vec<(u32, i64, bool, usize)> = Vec::with_capacity(2 * stays.len());
+    // A site, a time, whether one begins and which: in one number, which is compared in less time. So many stays as would not fit into it are in no memory.
+    let mut events: Vec<u128> = Vec::with_capacity(2 * stays.len());
+    let event = |site: u32, at: i64, begins: bool, which: usize| {
+        (u128::from(site) << 96) | (u128::from(rising(at)) << 32) | (u128::from(begins) << 31) | (which as u128 & WHICH)
+    };
     for (which, (_, stay)) in stays.iter().enumerate().filter(|(_, (_, stay))| stay.end() > stay.start) {
-        events.extend([(stay.site, stay.start, true, which), (stay.site, stay.end(), false, which)]);
+        events.extend([event(stay.site, stay.start, true, which), event(stay.site, stay.end(), false, which)]);
     }
     events.sort_unstable();
     let mut shares = vec![Shares::default(); stays.len()];
     // What one that is there all the time would have got, and how many are there.
     let (mut got, mut there) = (Shares::default(), 0_u32);
     let mut last: Option<(u32, i64)> = None;
-    for (site, at, begins, which) in events {
+    for event in events {
+        let (begins, which) = (event & (WHICH + 1) != 0, (event & WHICH) as usize);
+        let stay = &stays[which].1;
+        let (site, at) = (stay.site, if begins { stay.start } else { stay.end() });
         if let Some((_, before)) = last.filter(|(own, _)| *own == site && there > 0) {
             let seconds = at.abs_diff(before) as f64 * 1e-9;
             for (got, servers) in got.iter_mut().zip(SERVERS) {

@@ -23,8 +23,8 @@ use dyelog_diagnostic::names::Name;
 const BEGIN: u8 = 0;
 /// What follows the version, from the second one on: no other file begins so.
 const MARK: &[u8] = b"dyelog";
-/// The version that is written.
-const VERSION: u8 = 2;
+/// The version of packed sub-models that is written.
+pub const VERSION: u8 = 2;
 /// An earlier one, which is read, too: JSON stands in the place of the head.
 const WITH_JSON: u8 = 1;
 

@@ -329,6 +329,9 @@ fn list(intervals: &Value, json: bool) -> Outcome {
     if json {
         return print(format!("{intervals:#}\n"));
     }
+    for warning in intervals["warnings"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+        eprintln!("{warning}");
+    }
     let mut text = format!("{:<20}  {:>8}  {:>10}  {:>10}\n", "start", "seconds", "spans", "bytes");
     for interval in intervals["intervals"].as_array().into_iter().flatten() {
         let start = interval["start"].as_str().unwrap_or_default();

@@ -27,6 +27,9 @@ const LARGEST: u64 = 1 << 30;
 /// The variable of the environment that has the token.
 const TOKEN: &str = "DYELOG_TOKEN";
 
+/// Where a server has what a period recorded.
+const RECORDED: &str = "/v1/period/recorded";
+
 /// A store.
 #[derive(Debug, Args)]
 pub struct Place {
@@ -98,7 +101,7 @@ impl Place {
             }
             None => {
                 let period = period(ends)?;
-                Ok(intervals_json(&self.open()?.intervals(period.from, period.to).map_err(self.failed())?))
+                intervals_json(&self.open()?, period).map_err(self.failed())
             }
         }
     }
@@ -119,7 +122,16 @@ impl Place {
 
     /// The saved sub-model of a period and what metrics tell of it, for commands; `None` where nothing was recorded.
     pub fn recorded(&self, ends: Ends<'_>) -> Result<Option<Recorded>, String> {
-        self.recorded_by(ends, Recorded::packed)
+        let Some(client) = self.server()? else { return self.recorded_by(ends, Recorded::packed) };
+        let packed = Recorded::packed_type();
+        let types = format!("{packed}, application/json;q=0.5");
+        let (of_type, answer) = self.told(client.typed(RECORDED, &query(ends), &types))?;
+        let found = if of_type == packed {
+            Recorded::from_bytes(&answer).ok_or_else(|| "the answer is damaged".to_owned())
+        } else {
+            serde_json::from_slice(&answer).map_err(|error| error.to_string())
+        };
+        found.map(Some).map_err(|why| format!("{}: {why}", self.store))
     }
 
     /// The same, for people and other programs.
@@ -134,7 +146,7 @@ impl Place {
     ) -> Result<Option<Recorded>, String> {
         match self.server()? {
             Some(client) => {
-                let text = self.ask(&client, &Method::GET, "/v1/period/recorded", ends, "")?;
+                let text = self.ask(&client, &Method::GET, RECORDED, ends, "")?;
                 serde_json::from_str(&text).map(Some).map_err(|error| format!("{}: {error}", self.store))
             }
             None => of(&self.open()?, period(ends)?).map_err(self.failed()),

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use dyelog::diagnostic::quantity::counted;
+use dyelog::trace::spans::Deployment;
 use dyelog_server::access::Access;
 use dyelog_server::config::{Config, Scrape};
 use dyelog_server::scrape;
@@ -50,12 +51,15 @@ pub struct Arguments {
     /// Listens elsewhere than on loopback without TLS, which a proxy in front of it does
     #[arg(long, conflicts_with = "tls_certificate")]
     tls_by_proxy: bool,
-    /// A TOML file: from where metrics are fetched, what the system's nodes have, and the environment that is taken
+    /// A TOML file: from where metrics are fetched, what the system's nodes have, and the environment and the namespace that are taken
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Takes spans and metrics of one environment, such as `production`, and those that name none; others are set aside, and counted
     #[arg(long, value_name = "NAME")]
     environment: Option<Arc<str>>,
+    /// Takes spans and metrics of services of one namespace, and those that name none; others are set aside, and counted
+    #[arg(long, value_name = "NAME")]
+    namespace: Option<Arc<str>>,
     /// Seconds without a new span after which a complete trace is folded: 6, or the limit where that is less. SDKs send every five unless told otherwise
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     grace: Option<f64>,
@@ -118,7 +122,10 @@ impl Arguments {
         };
         working.retention = u64::from(self.retention) * 24 * 3600 * 1_000_000_000;
         working.folding.sampling = self.sampling;
-        working.environment = self.environment.clone().or_else(|| config.environment.clone());
+        working.deployment = Deployment {
+            environment: self.environment.clone().or_else(|| config.deployment.environment.clone()),
+            namespace: self.namespace.clone().or_else(|| config.deployment.namespace.clone()),
+        };
         Ok(working)
     }
 

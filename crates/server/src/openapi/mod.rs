@@ -4,6 +4,8 @@ mod reports;
 
 use serde_json::{Map, Value, json};
 
+use crate::recorded::Recorded;
+
 /// Times as questions have them.
 const TIME: &str = r"^(now|-[0-9]{1,9}[smhd]|[0-9]{1,9}(\.[0-9]{1,9})?|[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z)$";
 
@@ -157,7 +159,7 @@ fn traces() -> Vec<Path> {
         ),
         (
             "/v1/period/recorded",
-            json!({ "get": of_period("The sub-model of a period with what metrics tell: rates, and how busy processors were.", ("What was recorded.", content("Recorded")), &[400, 401, 404, 503]) }),
+            json!({ "get": of_period("The sub-model of a period with what metrics tell: rates, and how busy processors were.", ("What was recorded.", recorded()), &[400, 401, 404, 503]) }),
         ),
         (
             "/v1/period/exemplars",
@@ -227,6 +229,15 @@ fn answer(words: &str, content: &Value) -> Value {
 
 fn content(schema: &str) -> Value {
     json!({ "application/json": { "schema": of(schema) } })
+}
+
+/// What a period recorded, as JSON or packed.
+fn recorded() -> Value {
+    let mut forms = content("Recorded");
+    let words = "For `dyelog-server` of the same version: the length of the JSON in 8 bytes, of which the least comes first; the JSON, in which `submodel` is empty; and the sub-model, packed.";
+    forms[Recorded::packed_type()] =
+        json!({ "schema": { "type": "string", "format": "binary", "description": words } });
+    forms
 }
 
 fn text_of(kind: &str) -> Value {
@@ -315,7 +326,7 @@ fn schemas() -> Value {
         "Output": reports::output(),
         "Intervals": object(json!({ "intervals": list(object(json!({
             "start": { "type": "string", "format": "date-time" }, "seconds": count, "spans": perhaps(count.clone()), "bytes": count,
-        }))) })),
+        }))), "warnings": list(text.clone()) })),
         // Of traces, and of observers, where there is any.
         "Parts": object(json!({ "traces": perhaps(of("Split")), "observed": perhaps(of("Split")) })),
         "Split": object(json!({

@@ -179,14 +179,15 @@ impl History {
 
     /// Adds to the last block.
     fn put(&mut self, figure: &Figure, cell: Cell) {
-        if !self.figures.contains_key(figure) {
-            if self.figures.len() >= MOST_FIGURES {
+        let is_full = self.figures.len() >= MOST_FIGURES;
+        let cells = match self.figures.get_mut(figure) {
+            Some(cells) => cells,
+            None if is_full => {
                 self.left_out += 1;
                 return;
             }
-            self.figures.insert(figure.clone(), Vec::new());
-        }
-        let Some(cells) = self.figures.get_mut(figure) else { return };
+            None => self.figures.entry(figure.clone()).or_default(),
+        };
         cells.resize(self.blocks.len(), Cell::default());
         if let Some(last) = cells.last_mut() {
             last.add(cell);

@@ -12,6 +12,7 @@ use std::ops::Range;
 use dyelog::diagnostic::quantity::{number, time};
 use dyelog::diagnostic::{Diagnostic, Place};
 use dyelog::lqn::submodel::SubModel;
+use dyelog::lqn::together;
 use dyelog::model::codes::NOT_STEADY;
 use dyelog::model::series::{MATTERS, mean_of, of_counts, of_means};
 use dyelog_observe::system::System;
@@ -184,8 +185,9 @@ struct Found {
 /// Where something changes most clearly within a range of blocks, and all that changes there.
 fn border(history: &History, range: &Range<usize>) -> Option<(usize, Vec<String>)> {
     let totals = Totals::of(history, range);
-    let mut found: Vec<Found> =
-        history.figures.iter().filter_map(|(figure, cells)| change(figure, &cells[range.clone()], &totals)).collect();
+    let threads = together::threads(history.figures.len() * range.len());
+    let of_figure = |(figure, cells): (&Figure, &Vec<Cell>)| change(figure, &cells[range.clone()], &totals);
+    let mut found: Vec<Found> = together::each(threads, &history.figures, of_figure).into_iter().flatten().collect();
     found.extend(presence::moved(history, range).into_iter().map(|Moved { at, clear, words }| Found {
         at,
         clear,

@@ -6,6 +6,7 @@
 mod answers;
 mod asides;
 mod database;
+mod deployed;
 pub mod exemplars;
 mod location;
 mod materialized;
@@ -20,7 +21,7 @@ mod sums;
 mod thin;
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io;
@@ -34,6 +35,7 @@ use dyelog::lqn::submodel::SubModel;
 
 use crate::aside::{Aside, Why};
 use crate::counts::Counts;
+use crate::deployment::{Deployed, Seen};
 use crate::late::{self, Answer, Answers};
 use crate::meter::{SeriesKey, Standing};
 use crate::metered::Metered;
@@ -143,6 +145,8 @@ pub struct Checkpoint<'c> {
     pub answers: &'c Answers,
     /// Spans that were set aside.
     pub aside: &'c Aside,
+    /// Which services were seen in which deployments.
+    pub deployed: &'c Seen,
     /// Totals of metrics.
     pub totals: &'c [(&'c SeriesKey, u64, f64, Standing)],
     /// Whether the clock had been ahead: what was written then counts as written now.
@@ -300,9 +304,10 @@ impl Store {
             exemplars::write(database, checkpoint.exemplars)?;
             answers::write(database, checkpoint.answers, clock)?;
             asides::write(database, checkpoint.aside)?;
+            deployed::write(database, checkpoint.deployed, clock)?;
             samples::write(database, checkpoint.totals)?;
             if checkpoint.set_back {
-                for table in ["intervals", "observations", "answers"] {
+                for table in ["intervals", "observations", "answers", "deployed"] {
                     let sql = format!("UPDATE {table} SET touched = ?1 WHERE touched > ?1");
                     database.run(&sql, &[clock.into()])?;
                 }
@@ -347,7 +352,7 @@ impl Store {
         })
     }
 
-    /// A digest of all that answers about a period depend on: as long as it is the same, so are they.
+    /// A digest of all that answers about a period depend on: as long as it is the same, so are they. Periods that differ and have the same of it have the same answers.
     ///
     /// # Errors
     /// When the store cannot be read, or what it holds cannot.
@@ -361,6 +366,9 @@ impl Store {
             }
             for (why, spans) in asides::read(database, from, to)? {
                 digest = digest.word(why.number()).word(spans);
+            }
+            for Deployed { side, service, name } in deployed::read(database, from, to)? {
+                digest = digest.word(side.number()).text(&service).text(&name);
             }
             let metered = self.metered(from, to)?;
             if let Some((first, last)) = metered.no_room {
@@ -406,6 +414,14 @@ impl Store {
         asides::read(&*self.database, from, to)
     }
 
+    /// Which services were seen in which deployments in a period.
+    ///
+    /// # Errors
+    /// When the store cannot be read, or what it holds cannot.
+    pub fn deployed(&self, from: u64, to: u64) -> Result<BTreeSet<Deployed>, StoreError> {
+        deployed::read(&*self.database, from, to)
+    }
+
     /// Gives all series of metrics, and where they stand.
     ///
     /// # Errors
@@ -423,6 +439,7 @@ impl Store {
             let (first, end) = rows::bounds(from, to);
             samples::delete(database, first, end)?;
             asides::delete(database, first, end)?;
+            deployed::delete(database, from, to)?;
             rows::delete(database, from, to)
         })
     }
@@ -469,6 +486,7 @@ impl Store {
             more |= stretches::roll_up(database, now)?;
             samples::thin(database, now, retention, &mut done)?;
             asides::roll_up(database, now, retention)?;
+            deployed::expire(database, oldest)?;
             Ok(more)
         })?;
         *thinned = done;

@@ -4,7 +4,7 @@ use super::StoreError;
 use super::database::Database;
 
 /// What makes each version of the one before; the first one of an empty database. Types are SQLite's: others have theirs for them.
-const MIGRATIONS: [&str; 10] = [
+const MIGRATIONS: [&str; 11] = [
     "
     CREATE TABLE progress (
         id INTEGER PRIMARY KEY CHECK (id = 0),
@@ -107,6 +107,18 @@ const MIGRATIONS: [&str; 10] = [
 ",
     // From here on nothing of what is packed is JSON: earlier programs cannot read it. Intervals stay as they were packed; sums are made anew, and long periods are read from them.
     "DELETE FROM sums;",
+    "
+    CREATE TABLE deployed (
+        side INTEGER NOT NULL,
+        service BLOB NOT NULL,
+        name BLOB NOT NULL,
+        start INTEGER NOT NULL,
+        \"end\" INTEGER NOT NULL,
+        touched INTEGER NOT NULL,
+        PRIMARY KEY (side, service, name, start)
+    ) WITHOUT ROWID;
+    CREATE INDEX deployed_by_end ON deployed (\"end\");
+",
 ];
 
 /// Brings a store to this program's version.

@@ -29,8 +29,11 @@ const LONG: usize = 480;
 /// How much is remembered, bytes.
 const MOST: usize = 48 << 20;
 
-/// How many bytes are read at a time, and of how many stretches: all of them wait in memory, packed.
+/// How many bytes are read at a time, and of how many stretches: all of them wait in memory, packed, and the next beside them.
 const AT_ONCE: (u64, usize) = (2 << 20, 512);
+
+/// One thread gathers what others fold.
+const TOGETHER: usize = 2;
 
 /// So many packed bytes keep a thread busy for longer than it takes to start one.
 const WORTH: u64 = 16 << 10;
@@ -170,21 +173,15 @@ pub fn sum_up(
 ) -> Result<Option<Unpacked>, StoreError> {
     let mut rows = rows(database, from, to)?;
     let digest = digest_of(answers);
-    let intervals = rows.chunk_by(Row::is_of_interval).count();
-    let parts = if intervals > LONG {
-        // What came late stands between the intervals of another length.
-        rows.sort_by_key(|row| (row.stretch(), row.start, row.id));
+    let parts = if is_long(&rows) {
+        by_stretch(&mut rows);
         long(&rows, (from, to), &materialized::list(database, from, to)?)
     } else {
         short(&rows, (from, to), sums.map(|sums| (sums, digest)))
     };
     let mut sum: Option<Unpacked> = None;
-    let mut left = &parts[..];
-    while !left.is_empty() {
-        let (round, rest) = left.split_at(fitting(left));
-        left = rest;
-        let contents = Contents::of(database, round)?;
-        for (places, folded) in folded(round, &contents, answers) {
+    let mut gather = |Round { parts, folded }: Round<'_>| -> Result<(), StoreError> {
+        for (places, folded) in folded {
             let folded = folded?;
             if let Some(own) = folded.sum {
                 add(&mut sum, own)?;
@@ -192,12 +189,43 @@ pub fn sum_up(
             folded.glances.iter().flat_map(|glances| glances.iter()).for_each(&mut take);
             for (place, stretch) in folded.made {
                 if let Some(sums) = sums {
-                    sums.keep(round[places + place].rows.to_vec(), digest, stretch);
+                    sums.keep(parts[places + place].rows.to_vec(), digest, stretch);
                 }
             }
         }
+        Ok(())
+    };
+    let mut left = &parts[..];
+    let mut read = || -> Result<Option<(&[Part<'_>], Contents)>, StoreError> {
+        let (round, rest) = left.split_at(fitting(left));
+        left = rest;
+        if round.is_empty() { Ok(None) } else { Ok(Some((round, Contents::of(database, round)?))) }
+    };
+    let (mut next, mut done) = (read()?, None);
+    while let Some((parts, contents)) = next {
+        // While some are folded, those before them are gathered, and the next are read.
+        let beside = || done.take().map_or(Ok(()), &mut gather).and_then(|()| read());
+        let (found, folded) = together::both(TOGETHER, beside, || folded(parts, &contents, answers));
+        (next, done) = (found?, Some(Round { parts, folded }));
     }
+    done.map_or(Ok(()), gather)?;
     Ok(sum)
+}
+
+/// Parts that were looked at together, and what they come to: sums of neighbours, each with the place of its first part.
+struct Round<'p> {
+    parts: &'p [Part<'p>],
+    folded: Vec<(usize, Result<Folded, StoreError>)>,
+}
+
+/// Whether rows, in the order of time, are those of a long period.
+fn is_long(rows: &[Row]) -> bool {
+    rows.chunk_by(Row::is_of_interval).count() > LONG
+}
+
+/// Brings rows in the order of their stretches: what came late stands between the intervals of another length.
+fn by_stretch(rows: &mut [Row]) {
+    rows.sort_by_key(|row| (row.stretch(), row.start, row.id));
 }
 
 /// Whether rows of a stretch are several, and all of it lies in a period.
@@ -263,13 +291,22 @@ fn rows(database: &dyn Database, from: u64, to: u64) -> Result<Vec<Row>, StoreEr
     })
 }
 
-/// A digest with all that intervals which reach into a period hold, as far as rows tell it.
+/// A digest with all that intervals which reach into a period hold, as far as rows tell it, and with how they add to a history. Where the period begins and ends
+/// within them is no matter.
 pub fn digest(database: &dyn Database, (from, to): (u64, u64), digest: Digest) -> Result<Digest, StoreError> {
+    let mut rows = rows(database, from, to)?;
     let of = |digest: Digest, row: &Row| {
         let words = [row.id.cast_unsigned(), row.start, row.length, row.touched.cast_unsigned(), row.spans, row.bytes];
         words.into_iter().fold(digest, Digest::word)
     };
-    Ok(rows(database, from, to)?.iter().fold(digest, of))
+    let mut digest = rows.iter().fold(digest, of);
+    if is_long(&rows) {
+        by_stretch(&mut rows);
+        for rows in rows.chunk_by(|left, right| left.stretch() == right.stretch()) {
+            digest = digest.word(is_whole(rows, (from, to)).into());
+        }
+    }
+    Ok(digest)
 }
 
 /// How many of these parts are looked at together.
@@ -279,7 +316,7 @@ fn fitting(parts: &[Part<'_>]) -> usize {
         bytes += part.packed();
         bytes <= AT_ONCE.0
     };
-    parts.iter().take(AT_ONCE.1).take_while(|part| fits(part)).count().max(1)
+    parts.iter().take(AT_ONCE.1).take_while(|part| fits(part)).count().max(1).min(parts.len())
 }
 
 /// What is to be unpacked.

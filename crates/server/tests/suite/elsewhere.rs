@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::Duration;
 
+use dyelog::lqn::saved;
+use dyelog_server::recorded::Recorded;
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use prost::Message as _;
 
@@ -73,6 +75,26 @@ fn a_store_behind_a_server_answers_as_its_file_does() {
     asked("list", &["--json"]);
     asked("list", &["--from", "2023-11-14T22:13:30Z", "--to", "2023-11-14T23:13:35+00:00"]);
     assert_eq!(asked("export", &[]), whole);
+    // Commands get it packed, those who do not know that form as JSON, and both have the same.
+    let get = |accept: &[(&str, &str)]| {
+        let headers = [&[("authorization", "Bearer fedcba9876543210")], accept].concat();
+        program.ask("GET", "/v1/period/recorded", &headers, b"").unwrap()
+    };
+    let packed_type = Recorded::packed_type();
+    let packed = get(&[("accept", &format!("{packed_type}, application/json;q=0.5"))]);
+    assert!(packed.head.contains(&format!("content-type: {packed_type}\r")), "{}", packed.head);
+    let packed = Recorded::from_bytes(&packed.body).unwrap();
+    let (sub, merge) = saved::unpack(&"packed".into(), &packed.packed).unwrap();
+    for other in [&[][..], &[("accept", "*/*")], &[("accept", "application/vnd.dyelog.recorded;version=1")]] {
+        let plain = get(other);
+        assert!(plain.head.contains("content-type: application/json\r"), "{}", plain.head);
+        let plain: Recorded = serde_json::from_slice(&plain.body).unwrap();
+        assert_eq!(plain.submodel, saved::write(&sub, &merge));
+        assert_eq!(
+            (plain.utilisation, plain.unknown, plain.missing),
+            (packed.utilisation.clone(), packed.unknown.clone(), packed.missing.clone())
+        );
+    }
     // All three traces have the same entries, of which the first one bears witness.
     let kept = period(&url, "fedcba9876543210", "exemplars", &[]).stdout;
     assert_eq!(kept, period(&file, "", "exemplars", &[]).stdout);

@@ -277,5 +277,10 @@ fn a_store_that_another_process_has_locked_is_told_and_requests_resume() {
     other.execute_batch("ROLLBACK").unwrap();
     until(200);
     assert_eq!((program.put(&request(&trace(2, BEGIN, &[2]))).unwrap().status, put().status), (200, 200));
-    assert_eq!(program.figure("dyelog_spans_received_total"), 6);
+    // What is acknowledged is read a moment later.
+    let begin = Instant::now();
+    while program.figure("dyelog_spans_received_total") != 6 {
+        assert!(begin.elapsed() < Duration::from_secs(20), "{}", program.figure("dyelog_spans_received_total"));
+        std::thread::sleep(Duration::from_millis(50));
+    }
 }

@@ -18,7 +18,7 @@ use tower::ServiceExt as _;
 use crate::cut::{Cut, Proxy};
 use crate::home::Home;
 use crate::support::{BEGIN, SECOND, of_file, request, trace};
-use crate::{conservation, imports, remembered, store, stretches};
+use crate::{conservation, environments, imports, remembered, store, stretches};
 
 /// Carries out a statement as another program would.
 fn psql(home: &Home, sql: &str) -> String {
@@ -64,6 +64,7 @@ fn the_laws_of_the_store_hold() {
     store::periods_are_cut_at_intervals_in(&Home::postgres());
     remembered::what_is_remembered_changes_no_answer_in(&Home::postgres());
     remembered::sums_in_the_database_change_no_answer_in(&Home::postgres(), |_| None);
+    environments::times_of_deployments_are_joined_and_cut_in(&Home::postgres());
     imports::imports_that_cross_borders_in(&Home::postgres());
     imports::imports_of_days_in(&Home::postgres());
     stretches::sums_stay_while_intervals_get_longer_in(&Home::postgres());
@@ -83,7 +84,7 @@ fn tables_are_made_once_and_later_ones_are_refused() {
     home.open().put_observations(&[json::parse("test", &reports).unwrap()], 0).unwrap();
     psql(
         &home,
-        "DROP TABLE sums; DROP TABLE asides; DROP TABLE answers; DROP INDEX observations_merged; DROP INDEX observations_by_level; ALTER TABLE observations DROP COLUMN level;
+        "DROP TABLE deployed; DROP TABLE sums; DROP TABLE asides; DROP TABLE answers; DROP INDEX observations_merged; DROP INDEX observations_by_level; ALTER TABLE observations DROP COLUMN level;
          ALTER TABLE observations DROP COLUMN touched; ALTER TABLE observations DROP COLUMN ranges;
          UPDATE store_version SET version = 4",
     );

@@ -156,6 +156,80 @@ fn intervals_without_a_sum_do_not_hold_up_others() {
     assert!(store.period(begin + 12 * MINUTE, begin + 36 * MINUTE).unwrap().is_some());
 }
 
+/// Where a period begins and ends within the same intervals is no matter, and answers that differ have states that do.
+#[test]
+fn periods_of_one_state_have_one_answer() {
+    let home = Home::file();
+    let mut store = home.open();
+    let begin = BEGIN / LEVELS[4].length * LEVELS[4].length;
+    let told_and_state = |store: &Store, from: u64, to: u64| (store.state(from, to).unwrap(), told(store, from, to));
+    for number in 0..60 {
+        add_minute(&mut store, begin + number * MINUTE, number, begin);
+    }
+    let end = begin + 60 * MINUTE;
+    let whole = told_and_state(&store, begin, end);
+    for (from, to) in [(begin - MINUTE, end), (begin + SECOND, end - SECOND), (0, u64::MAX)] {
+        assert_eq!(told_and_state(&store, from, to), whole, "{from} to {to}");
+    }
+    for (from, to) in [(begin + MINUTE, end), (begin, end - MINUTE)] {
+        let other = told_and_state(&store, from, to);
+        assert!(other.0 != whole.0 && other.1 != whole.1, "{from} to {to}");
+    }
+    // Of a long period a stretch adds to the history as one only where all of it lies in the period.
+    for number in 60..720 {
+        add_minute(&mut store, begin + number * MINUTE, number, begin);
+    }
+    let end = begin + 720 * MINUTE;
+    let whole = told_and_state(&store, begin, end);
+    assert_eq!(told_and_state(&store, begin - MINUTE, end + MINUTE), whole);
+    let within = told_and_state(&store, begin + SECOND, end);
+    assert_ne!(within.0, whole.0);
+    assert_eq!(told_and_state(&store, begin + 2 * SECOND, end + SECOND), within);
+}
+
+/// The time since a moment moves along, and what is there stays the same.
+#[test]
+fn a_period_that_moves_along_is_told_again_until_something_comes() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = Program::start(&folder.path().join("store.db"), &["--grace", "0.1"]);
+    let put = |spans: &[Recorded], folded: u64| {
+        assert_eq!(program.put(&request(spans)).unwrap().status, 200);
+        let begin = Instant::now();
+        while program.ask("GET", "/v1/intervals", &[], b"").unwrap().text().matches("start").count() < 2
+            || program.figure("dyelog_spans{state=\"folded\"}") < folded
+        {
+            assert!(begin.elapsed() < Duration::from_secs(20), "not folded in time");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    };
+    let ask = |period: &str| {
+        let answer = program.ask("GET", &format!("/v1/period/solution?{period}"), &[], b"").unwrap();
+        assert_eq!(answer.status, 200);
+        answer.text()
+    };
+    let figures =
+        || ["remembered", "made"].map(|how| program.figure(&format!("dyelog_period_answers_total{{how=\"{how}\"}}")));
+    let spans: Vec<Recorded> = (0..12).flat_map(|number| trace(number, BEGIN + number * SECOND, &[3, 4])).collect();
+    put(&spans, 60);
+    // Ages ago, and each time later than the time before.
+    let first = ask("from=-20000d");
+    assert_eq!([ask("from=-20000d"), ask("from=-19999d"), ask("from=-20000d&to=now")], [&*first; 3]);
+    assert_eq!(figures(), [3, 1]);
+    // Times to the second, within the same intervals.
+    assert_eq!([ask("from=2023-11-14T22:13:21Z"), ask("from=2023-11-14T22:13:28Z")], [&*first; 2]);
+    assert_eq!(figures(), [5, 1]);
+    assert_ne!(ask("from=2023-11-14T22:13:30Z"), first);
+    assert_eq!(figures(), [5, 2]);
+    put(&trace(40, BEGIN + 5 * SECOND, &[30]), 63);
+    let begin = Instant::now();
+    // A checkpoint brings it to the store.
+    while ask("from=-20000d") == first {
+        assert!(begin.elapsed() < Duration::from_secs(20), "not told in time");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert_eq!(figures()[1], 3);
+}
+
 /// Answers are remembered for as long as nothing comes to their period that changes them.
 #[test]
 fn an_answer_is_told_again_until_something_comes_late() {
