@@ -3,8 +3,8 @@
 use dyelog::diagnostic::Diagnostic;
 use dyelog::lqn::{Model, Multiplicity, Scheduling};
 use dyelog::model::{Configuration, Origins, complete};
-use dyelog::solve::{LayeredOptions, layered};
-use dyelog::study::outlook::{Sooner, WhySooner, outlook};
+use dyelog::solve::{SimulateOptions, simulate};
+use dyelog::study::ScenarioResult;
 
 use crate::cli::Folder;
 use crate::deployment;
@@ -178,11 +178,6 @@ fn clocks_that_count_microseconds_make_no_servers() {
     }
 }
 
-fn sooner(model: &Model, origins: &Origins) -> Vec<Sooner> {
-    let results = layered(model, &LayeredOptions::default()).expect("it can be solved");
-    outlook(model, &results, Some(origins), 1).sooner
-}
-
 /// Work that uses four cores at once stands still when its quota is used. The headroom counts with the quota.
 #[test]
 fn a_quota_of_processor_time_is_found() {
@@ -191,9 +186,9 @@ fn a_quota_of_processor_time_is_found() {
         let stays = Host { servers: 4.0, quota: cores * PERIOD }.stays(&requests);
         let (model, origins, findings) = told(&spans(&stays, 1, |_| true));
         assert!(findings.iter().any(|finding| finding.code.0 == "M080"), "{findings:?}");
-        assert!(miss(&model, &origins) < 0.05, "seed {seed}: {}", miss(&model, &origins));
-        let sooner = sooner(&model, &origins);
-        let [Sooner { factor, why: WhySooner::Quota { cores: found }, .. }] = sooner[..] else { panic!("{sooner:?}") };
+        let off = simulated_miss(&model, &origins);
+        assert!(off < 0.1, "seed {seed}: {off}");
+        let (found, factor) = quota(&model);
         assert!((found / cores - 1.0).abs() < 0.1, "seed {seed}: {found} cores for {cores}");
         assert!((factor * load - 1.0).abs() < 0.1, "seed {seed}: {factor} for {}", 1.0 / load);
     }
@@ -218,6 +213,22 @@ fn copies(seed: u64, count: usize, host: &Host, (load, work): (f64, f64), told: 
     text
 }
 
+/// How many cores a copy may use in the model, and how many times what it uses that is.
+fn quota(model: &Model) -> (f64, f64) {
+    let cores = model.cap(model.processor_named("web").expect("it is there")).expect("it has a quota");
+    (cores, cores / busy(model, "web"))
+}
+
+/// How far responses of a simulation of the model are from traced ones: what the layers make of quotas is approximate.
+fn simulated_miss(model: &Model, origins: &Origins) -> f64 {
+    let results = simulate(model, &SimulateOptions::default()).expect("it can be simulated");
+    let of = |own: &ScenarioResult<'_>| {
+        let traced = own.origin.observed_response.expect("spans have times");
+        own.response.map_or(f64::INFINITY, |own| (own / traced - 1.0).abs())
+    };
+    ScenarioResult::all(model, &results, origins).iter().map(of).fold(0.0, f64::max)
+}
+
 fn has(findings: &[Diagnostic], code: &str) -> bool {
     findings.iter().any(|finding| finding.code.0 == code)
 }
@@ -232,9 +243,9 @@ fn quotas_of_copies_are_found() {
         let host = Host { servers: 8.0, quota: cores * PERIOD };
         let (model, origins, findings) = told(&copies(seed, count, &host, (load, 0.01), resource));
         assert!(has(&findings, "M080"), "seed {seed}: {findings:?}");
-        assert!(miss(&model, &origins) < 0.03, "seed {seed}: {}", miss(&model, &origins));
-        let sooner = sooner(&model, &origins);
-        let [Sooner { factor, why: WhySooner::Quota { cores: found }, .. }] = sooner[..] else { panic!("{sooner:?}") };
+        let off = simulated_miss(&model, &origins);
+        assert!(off < 0.1, "seed {seed}: {off}");
+        let (found, factor) = quota(&model);
         assert!((found / cores - 1.0).abs() < 0.03, "seed {seed}: {found} cores for {cores}");
         assert!((factor * load - 1.0).abs() < 0.06, "seed {seed}: {factor} for {}", 1.0 / load);
     }
@@ -252,12 +263,12 @@ fn a_limit_that_is_told_is_a_quota() {
         assert_eq!(has(&findings, "M080"), stands_still, "seed {seed}: {findings:?}");
         let words = findings.iter().flat_map(|own| &own.notes).any(|note| note.contains("they are a quota"));
         assert_eq!(words, !stands_still, "seed {seed}: {findings:?}");
-        assert!(miss(&model, &origins) < 0.03, "seed {seed}: {}", miss(&model, &origins));
+        let off = simulated_miss(&model, &origins);
+        assert!(off < 0.1, "seed {seed}: {off}");
         let found = busy(&model, "web") / 2.0;
         assert!((found / load - 1.0).abs() < 0.05, "seed {seed}: busy {found} for {load}");
-        let sooner = sooner(&model, &origins);
-        let [Sooner { factor, why: WhySooner::Quota { cores }, .. }] = sooner[..] else { panic!("{sooner:?}") };
-        assert!(cores.to_bits() == 2.0_f64.to_bits(), "seed {seed}: {cores}");
+        let (cores, factor) = quota(&model);
+        assert!((cores - 2.0).abs() < 1e-9, "seed {seed}: {cores}");
         assert!((factor * load - 1.0).abs() < 0.06, "seed {seed}: {factor} for {}", 1.0 / load);
     }
     // On a machine that has no more cores it is no quota.
@@ -334,7 +345,7 @@ fn a_part_of_a_core_counts_for_headroom() {
         let (code, out, words) = run(&["solve", &file]);
         assert_eq!(code, 0, "{words}");
         let factor = 1.0 / load;
-        let line = format!("but web has a quota of {limit} cores: it saturates at {factor:.1}");
+        let line = format!("good up to {factor:.1}");
         let line = line.strip_suffix(".0").unwrap_or(&line);
         assert!(out.contains(line), "{line}: {out}");
     }

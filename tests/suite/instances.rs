@@ -143,3 +143,49 @@ fn workers_on_one_machine_have_as_many_threads_together() {
     let off = miss(&model, &origins);
     assert!(off < 0.1, "off by {off}");
 }
+
+/// Stays at processes of one thread each, which share so many cores, with the number of the process.
+fn loops(processes: usize, cores: usize, busy: f64, count: usize) -> Vec<(u64, (f64, f64))> {
+    let mut random = Random::new(5);
+    let rate = busy * cores as f64 / DEMAND;
+    let (mut now, mut next) = (0.0_f64, exponential(&mut random, 1.0 / rate));
+    // By process: what waits, with what is left of the first one.
+    let mut queues: Vec<std::collections::VecDeque<(f64, f64)>> = vec![Default::default(); processes];
+    let (mut stays, mut came) = (Vec::new(), 0);
+    while came < count || queues.iter().any(|queue| !queue.is_empty()) {
+        let at_work = queues.iter().filter(|queue| !queue.is_empty()).count();
+        let share = (cores as f64 / at_work as f64).min(1.0);
+        let first = (0..processes)
+            .filter(|own| !queues[*own].is_empty())
+            .min_by(|left, right| queues[*left][0].1.total_cmp(&queues[*right][0].1));
+        let ends = first.map_or(f64::INFINITY, |own| now + queues[own][0].1 / share);
+        let until = if came < count { ends.min(next) } else { ends };
+        for queue in queues.iter_mut().filter(|queue| !queue.is_empty()) {
+            queue[0].1 -= (until - now) * share;
+        }
+        now = until;
+        if until == ends {
+            let own = first.expect("something is at work");
+            let (begin, _) = queues[own].pop_front().expect("it is there");
+            stays.push((own as u64, (begin, now)));
+        } else {
+            queues[random.below(processes)].push_back((now, exponential(&mut random, DEMAND)));
+            (came, next) = (came + 1, now + exponential(&mut random, 1.0 / rate));
+        }
+    }
+    stays
+}
+
+/// Eight processes of one thread on four cores: each queues by itself, and their machine saturates long before them. With eight cores it does not.
+#[test]
+fn processes_of_one_thread_saturate_with_their_machine() {
+    let folder = crate::cli::Folder::new();
+    for (cores, is_shared) in [(4, true), (8, false)] {
+        let file = folder.file("t.jsonl", &on_one_machine(loops(8, cores, 0.5, 6000)));
+        let (code, text, errors) = crate::whatif::run(&["solve", &file]);
+        assert_eq!(code, 0, "{errors}");
+        let line = text.lines().find(|line| line.starts_with("but copies of web share"));
+        let told = |line: &str| line.contains("4 cores") && line.contains("it saturates at 2 times");
+        assert_eq!(line.is_some_and(told), is_shared, "{text} {errors}");
+    }
+}

@@ -659,10 +659,10 @@ fn quotas_of_processors_are_parameters() {
 #[test]
 fn a_configuration_gives_quotas() {
     let folder = Folder::new();
-    let config = folder.file("c.toml", "[processor.cart]\nmultiplicity = 4\nscheduling = \"ps\"\nquota = 1.5\n");
+    let config = folder.file("c.toml", "[processor.payment]\nmultiplicity = 4\nscheduling = \"ps\"\nquota = 1.5\n");
     let (code, text, errors) = run(&["model", "traces/shop.otlp.jsonl", "--config", &config]);
     assert_eq!(code, 0, "{errors}");
-    assert!(text.contains("g cart 0.375 c cart"), "{text}");
+    assert!(text.contains("g payment 0.375 c payment"), "{text}");
     let (code, list, _) = run(&["whatif", "traces/shop.otlp.jsonl", "--config", &config, "--list"]);
-    assert!(code == 0 && list.contains("processor.cart.quota = 1.5"), "{list}");
+    assert!(code == 0 && list.contains("processor.payment.quota = 1.5"), "{list}");
 }

@@ -24,7 +24,7 @@ impl Occupancy {
         }
         let whole = own.into_iter().map(|own| Whole { own, longer: None }).collect();
         let stations = machines.iter().max().map_or(1, |last| last + 1);
-        let mut shared = Self::arranged(services, whole, self.telling.len(), stations);
+        let mut shared = Self::arranged(&services, whole, self.telling.len(), stations);
         shared.by_ratio = shared.scale_by_ratio();
         shared
     }
