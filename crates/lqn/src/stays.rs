@@ -245,6 +245,12 @@ impl<const KEPT: usize> Stays<KEPT> {
     }
 }
 
+/// Those before a rank of stays in their order ([`Stays::in_order`]); all of them where there is none.
+pub fn before(stays: &[Stay], rank: Option<Rank>) -> &[Stay] {
+    let count = rank.map_or(stays.len(), |rank| stays.partition_point(|stay| stay.rank() < rank));
+    &stays[..count]
+}
+
 /// Two that keep the same, in whatever order it came.
 impl<const KEPT: usize> PartialEq for Stays<KEPT> {
     fn eq(&self, other: &Self) -> bool {

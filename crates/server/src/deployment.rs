@@ -9,40 +9,10 @@ use dyelog::diagnostic::{Diagnostic, Place};
 use dyelog::lqn::digest::Digest;
 use dyelog::trace::codes::DEPLOYMENTS;
 use dyelog::trace::protobuf::{Fields, Malformed, Value};
-use dyelog::trace::spans::Deployment;
 use dyelog::trace::spans::attributes::{Meaning, meaning};
+use dyelog::trace::spans::{Deployment, DeploymentSide as Side};
 
 use crate::store::LEVELS;
-
-/// What tells deployments apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Side {
-    /// The environment.
-    Environment,
-    /// The namespace.
-    Namespace,
-}
-
-impl Side {
-    const ALL: [Self; 2] = [Self::Environment, Self::Namespace];
-
-    /// Its number in stores.
-    pub fn number(self) -> u64 {
-        self as u64
-    }
-
-    /// The one of a number.
-    pub fn of(number: u64) -> Option<Self> {
-        Self::ALL.into_iter().find(|own| own.number() == number)
-    }
-
-    fn word(self) -> &'static str {
-        match self {
-            Self::Environment => "environment",
-            Self::Namespace => "namespace",
-        }
-    }
-}
 
 /// Which senders are taken: those of one environment, of one namespace, and those that name none; or all.
 #[derive(Clone, Debug, Default)]

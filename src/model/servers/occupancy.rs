@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 pub use likelihood::INDEPENDENT;
 pub use quota::AskedQuota;
 
-use crate::lqn::stays::{Rank, Stay, UNDATED};
+use crate::lqn::stays::{self, Rank, Stay, UNDATED};
 use crate::lqn::submodel::{EntryIndex, EntryTotal};
 use crate::model::clocks;
 use crate::model::moments::{in_order, order_of};
@@ -211,8 +211,7 @@ impl Occupancy {
         for (entry, total) in entries.iter().enumerate() {
             let first = Done::of(total).map_or(kinds, |done| *alike.entry(done).or_insert(kinds));
             let kept = total.stays.in_order();
-            // They are in the order of ranks.
-            let kept = &kept[..before.map_or(kept.len(), |before| kept.partition_point(|stay| stay.rank() < before))];
+            let kept = stays::before(&kept, before);
             whole.push(Whole::of(total, kept));
             let undated = kept.iter().filter(|stay| stay.part == UNDATED).count();
             let only_dated = undated * FEW.1 <= kept.len() * FEW.0;

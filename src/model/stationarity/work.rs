@@ -12,7 +12,7 @@ use super::series::{MATTERS, mean_of, of_means};
 use super::{FEWEST, RARE, can_tell};
 use crate::diagnostic::quantity::time;
 use crate::diagnostic::{Diagnostic, Place};
-use crate::lqn::stays::{Rank, Stay};
+use crate::lqn::stays::{self, Rank, Stay};
 use crate::lqn::submodel::{EntryTotal, Interaction, SubModel};
 use crate::lqn::together;
 use crate::model::codes;
@@ -108,9 +108,7 @@ fn worked<'e>(entries: &[&'e EntryTotal]) -> Entries<'e> {
     let mut stays: Vec<(usize, Stay)> = Vec::new();
     for (number, entry) in entries.iter().enumerate() {
         let kept = entry.stays.in_order();
-        // They are in the order of ranks.
-        let within = before.map_or(kept.len(), |before| kept.partition_point(|stay| stay.rank() < before));
-        stays.extend(kept[..within].iter().map(|stay| (number, *stay)));
+        stays.extend(stays::before(&kept, before).iter().map(|stay| (number, *stay)));
     }
     let key = |(number, stay): &(usize, Stay)| (*number, stay.length, stay.part, stay.site);
     let stays = in_order(&stays, |(_, stay)| stay.start, key);

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use dyelog::trace::spans::DeploymentSide as Side;
+
 use super::StoreError;
 use super::database::{Database, Row, Value};
 use super::rows::{LEVELS, bounds};
-use crate::deployment::{Deployed, PAUSE, Seen, Side, Times, join};
+use crate::deployment::{Deployed, PAUSE, Seen, Times, join};
 
 /// A time at which a service was there, and when the last of it was written.
 type Stay = (u64, u64, u64);
@@ -26,7 +28,7 @@ fn add(database: &dyn Database, own: &Deployed, (begin, end, clock): Stay) -> Re
     const OFTEN: u64 = LEVELS[4].length;
     let (first, last) = bounds(begin.saturating_sub(PAUSE), end.saturating_add(PAUSE));
     let Deployed { side, service, name } = own;
-    let key: [Value<'_>; 3] = [side.number().into(), service.as_bytes().into(), name.as_bytes().into()];
+    let key: [Value<'_>; 3] = [number(*side).into(), service.as_bytes().into(), name.as_bytes().into()];
     let of = "side = ?1 AND service = ?2 AND name = ?3";
     let sql = format!(
         "SELECT start, \"end\", touched FROM deployed WHERE {of} AND start <= ?5 AND \"end\" >= ?4 ORDER BY start"
@@ -61,7 +63,7 @@ fn insert(
     database.run(
         "INSERT INTO deployed (side, service, name, start, \"end\", touched) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
         &[
-            side.number().into(),
+            number(*side).into(),
             service.as_bytes().into(),
             name.as_bytes().into(),
             begin.into(),
@@ -79,10 +81,23 @@ pub fn read(database: &dyn Database, from: u64, to: u64) -> Result<BTreeSet<Depl
     Ok(database.all(sql, &[from.into(), to.into()], deployed)?.into_iter().collect())
 }
 
+/// The number of a side in stores.
+fn number(side: Side) -> u64 {
+    match side {
+        Side::Environment => 0,
+        Side::Namespace => 1,
+    }
+}
+
+/// The side of a number.
+fn side(stored: u64) -> Option<Side> {
+    Side::ALL.into_iter().find(|own| number(*own) == stored)
+}
+
 fn deployed(row: &Row<'_>) -> Result<Deployed, StoreError> {
     let damaged = || StoreError::Damaged("which deployments there were".to_owned());
     let text = |at| String::from_utf8(row.bytes(at)?.to_vec()).map_err(|_| damaged());
-    Ok(Deployed { side: Side::of(row.unsigned(0)?).ok_or_else(damaged)?, service: text(1)?, name: text(2)? })
+    Ok(Deployed { side: side(row.unsigned(0)?).ok_or_else(damaged)?, service: text(1)?, name: text(2)? })
 }
 
 /// Removes those of a period: of one that goes beyond, that part.

@@ -368,7 +368,7 @@ impl Store {
                 digest = digest.word(why.number()).word(spans);
             }
             for Deployed { side, service, name } in deployed::read(database, from, to)? {
-                digest = digest.word(side.number()).text(&service).text(&name);
+                digest = digest.text(side.word()).text(&service).text(&name);
             }
             let metered = self.metered(from, to)?;
             if let Some((first, last)) = metered.no_room {

@@ -41,14 +41,17 @@ impl Deployment {
 }
 
 /// What tells deployments apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Side {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Side {
+    /// The environment.
     Environment,
+    /// The namespace.
     Namespace,
 }
 
 impl Side {
-    const ALL: [Self; 2] = [Self::Environment, Self::Namespace];
+    /// Both of them.
+    pub const ALL: [Self; 2] = [Self::Environment, Self::Namespace];
 
     fn of(self, span: &Span) -> Name {
         match self {
@@ -57,7 +60,8 @@ impl Side {
         }
     }
 
-    fn word(self) -> &'static str {
+    /// Its word in findings and options.
+    pub fn word(self) -> &'static str {
         match self {
             Self::Environment => "environment",
             Self::Namespace => "namespace",

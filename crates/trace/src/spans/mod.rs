@@ -67,7 +67,7 @@ use std::sync::Arc;
 use crate::format::Format;
 use crate::{ReadOptions, ReadReport, Sink, TraceNames, Wanted};
 use builder::Builder;
-pub use deployments::Deployment;
+pub use deployments::{Deployment, Side as DeploymentSide};
 use dyelog_diagnostic::Diagnostics;
 use dyelog_diagnostic::names::Names;
 pub use grouping::{Grouping, NamePattern};
