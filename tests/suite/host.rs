@@ -188,7 +188,7 @@ fn a_quota_of_processor_time_is_found() {
         assert!(findings.iter().any(|finding| finding.code.0 == "M080"), "{findings:?}");
         let off = simulated_miss(&model, &origins);
         assert!(off < 0.1, "seed {seed}: {off}");
-        let (found, factor) = quota(&model);
+        let (found, factor) = quota(&model, "host");
         assert!((found / cores - 1.0).abs() < 0.1, "seed {seed}: {found} cores for {cores}");
         assert!((factor * load - 1.0).abs() < 0.1, "seed {seed}: {factor} for {}", 1.0 / load);
     }
@@ -214,9 +214,9 @@ fn copies(seed: u64, count: usize, host: &Host, (load, work): (f64, f64), told: 
 }
 
 /// How many cores a copy may use in the model, and how many times what it uses that is.
-fn quota(model: &Model) -> (f64, f64) {
-    let cores = model.cap(model.processor_named("web").expect("it is there")).expect("it has a quota");
-    (cores, cores / busy(model, "web"))
+fn quota(model: &Model, name: &str) -> (f64, f64) {
+    let cores = model.cap(model.processor_named(name).expect("it is there")).expect("it has a quota");
+    (cores, cores / busy(model, name))
 }
 
 /// How far responses of a simulation of the model are from traced ones: what the layers make of quotas is approximate.
@@ -245,7 +245,7 @@ fn quotas_of_copies_are_found() {
         assert!(has(&findings, "M080"), "seed {seed}: {findings:?}");
         let off = simulated_miss(&model, &origins);
         assert!(off < 0.1, "seed {seed}: {off}");
-        let (found, factor) = quota(&model);
+        let (found, factor) = quota(&model, "web");
         assert!((found / cores - 1.0).abs() < 0.03, "seed {seed}: {found} cores for {cores}");
         assert!((factor * load - 1.0).abs() < 0.06, "seed {seed}: {factor} for {}", 1.0 / load);
     }
@@ -267,7 +267,7 @@ fn a_limit_that_is_told_is_a_quota() {
         assert!(off < 0.1, "seed {seed}: {off}");
         let found = busy(&model, "web") / 2.0;
         assert!((found / load - 1.0).abs() < 0.05, "seed {seed}: busy {found} for {load}");
-        let (cores, factor) = quota(&model);
+        let (cores, factor) = quota(&model, "web");
         assert!((cores - 2.0).abs() < 1e-9, "seed {seed}: {cores}");
         assert!((factor * load - 1.0).abs() < 0.06, "seed {seed}: {factor} for {}", 1.0 / load);
     }

@@ -5,8 +5,8 @@
 //! them. All copies are alike, so figures are those of one copy; those of a call are means over the copies called.
 
 use dyelog_lqn::model::{
-    Activity, ActivityId, Body, Call, Entry, EntryId, Fork, Forwarding, Join, Model, Precedence, Processor,
-    ProcessorId, Task, TaskId, Work,
+    Activity, ActivityId, Body, Call, Entry, EntryId, Fork, Forwarding, Group, GroupId, Join, Model, Precedence,
+    Processor, ProcessorId, Task, TaskId, Work,
 };
 use dyelog_lqn::results::{ActivityResult, CallResult, EntryResult, ProcessorResult, Results, TaskResult};
 
@@ -20,6 +20,7 @@ pub(crate) struct Copies {
     pub model: Model,
     /// First copy of each element, and by row of the unfolded results the row of the model's.
     processors: Vec<usize>,
+    groups: Vec<usize>,
     tasks: Vec<usize>,
     entries: Vec<usize>,
     activities: Vec<usize>,
@@ -31,15 +32,14 @@ pub(crate) fn any(model: &Model) -> bool {
     model.tasks.iter().any(|task| task.replicas > 1) || model.processors.iter().any(|processor| processor.replicas > 1)
 }
 
-/// Unfolds a checked model with replicas, unless it becomes too large or shares a processor out.
+/// Unfolds a checked model with replicas, unless it becomes too large. Each copy of a processor has groups of its own.
 pub(crate) fn unfold(model: &Model) -> Option<Copies> {
     let all: u64 = model.tasks.iter().map(|task| u64::from(task.copies())).sum();
     let hosts: u64 = model.processors.iter().map(|processor| u64::from(processor.copies())).sum();
     if all > MOST_TASKS || hosts > MOST_TASKS {
         return None;
     }
-    let cut = model.tasks.iter().all(|task| task.group.is_none());
-    cut.then(|| Unfolding::new(model).run())
+    Some(Unfolding::new(model).run())
 }
 
 struct Unfolding<'a> {
@@ -67,10 +67,10 @@ impl<'a> Unfolding<'a> {
             model: Model {
                 comment: model.comment.clone(),
                 parameters: model.parameters.clone(),
-                groups: model.groups.clone(),
                 ..Model::default()
             },
             processors: starts(model.processors.iter().map(|processor| processor.replicas)),
+            groups: starts(model.groups.iter().map(|group| model.processors[group.processor.index()].replicas)),
             tasks: starts(model.tasks.iter().map(|task| task.replicas)),
             entries: starts(model.entries.iter().map(|entry| of_task(entry.task))),
             activities: starts(model.activities.iter().map(|activity| of_task(activity.task))),
@@ -87,13 +87,22 @@ impl<'a> Unfolding<'a> {
                 self.copies.model.processors.push(own);
             }
         }
+        for group in &model.groups {
+            for copy in 0..model.processors[group.processor.index()].copies() {
+                let processor = ProcessorId::from(self.copies.processors[group.processor.index()] + copy as usize);
+                let own = Group { name: name(&group.name, copy), processor, ..group.clone() };
+                self.copies.model.groups.push(own);
+            }
+        }
         for task in &model.tasks {
             for copy in 0..task.copies() {
-                let host = &model.processors[task.processor.index()];
-                let place = self.copies.processors[task.processor.index()] + (copy % host.copies()) as usize;
+                let host = (copy % model.processors[task.processor.index()].copies()) as usize;
+                let place = self.copies.processors[task.processor.index()] + host;
+                let group = |group: GroupId| GroupId::from(self.copies.groups[group.index()] + host);
                 let own = Task {
                     name: name(&task.name, copy),
                     processor: ProcessorId::from(place),
+                    group: task.group.map(group),
                     replicas: 1,
                     fan_in: Vec::new(),
                     fan_out: Vec::new(),
