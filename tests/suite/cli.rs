@@ -210,8 +210,10 @@ fn results_in_json_have_the_keys_that_scripts_rely_on() {
 #[test]
 fn what_a_solver_doubts_is_in_its_results() {
     let folder = Folder::new();
-    let model = MODEL.replace("p cpu f", "p cpu c 0.01");
-    assert_ne!(model, MODEL);
+    let groups = "p clients i\n-1\nU 1\ng half 0.5 cpu\n-1";
+    let model = MODEL.replace("p cpu f", "p cpu c 0.01").replace("p clients i\n-1", groups);
+    let model = model.replace("serve -1 cpu", "serve -1 cpu g half");
+    assert!(model.contains(groups) && model.ends_with(MODEL.split_once("E 2").expect("entries").1));
     let file = folder.file("m.lqn", &model);
     let json = run(&["solve", &file, "--format", "json"]);
     let document: Value = serde_json::from_str(&json.out).expect("it is JSON");

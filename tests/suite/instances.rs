@@ -1,5 +1,7 @@
 //! Instances of a task on one machine, which queue each for itself or together, and instances that take the place of others.
 
+use std::collections::VecDeque;
+
 use dyelog::lqn::Multiplicity;
 use dyelog::model::{Configuration, complete};
 use dyelog::pipeline::Input;
@@ -150,7 +152,7 @@ fn loops(processes: usize, cores: usize, busy: f64, count: usize) -> Vec<(u64, (
     let rate = busy * cores as f64 / DEMAND;
     let (mut now, mut next) = (0.0_f64, exponential(&mut random, 1.0 / rate));
     // By process: what waits, with what is left of the first one.
-    let mut queues: Vec<std::collections::VecDeque<(f64, f64)>> = vec![Default::default(); processes];
+    let mut queues: Vec<VecDeque<(f64, f64)>> = vec![VecDeque::new(); processes];
     let (mut stays, mut came) = (Vec::new(), 0);
     while came < count || queues.iter().any(|queue| !queue.is_empty()) {
         let at_work = queues.iter().filter(|queue| !queue.is_empty()).count();

@@ -64,11 +64,7 @@ impl<'a> Unfolding<'a> {
     fn new(model: &'a Model) -> Self {
         let of_task = |task: TaskId| model.tasks[task.index()].replicas;
         let copies = Copies {
-            model: Model {
-                comment: model.comment.clone(),
-                parameters: model.parameters.clone(),
-                ..Model::default()
-            },
+            model: Model { comment: model.comment.clone(), parameters: model.parameters.clone(), ..Model::default() },
             processors: starts(model.processors.iter().map(|processor| processor.replicas)),
             groups: starts(model.groups.iter().map(|group| model.processors[group.processor.index()].replicas)),
             tasks: starts(model.tasks.iter().map(|task| task.replicas)),

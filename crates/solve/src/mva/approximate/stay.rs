@@ -5,7 +5,7 @@ use crate::heuristics::Heuristic;
 use crate::mva::{ChainId, Discipline, StationId, Stay, Visit};
 use crate::numeric::arrivals::Arrivals;
 use crate::numeric::by_id::Id;
-use crate::numeric::caps::part_of_cap;
+use crate::numeric::caps::{beside_a_part, part_of_cap};
 use crate::numeric::erlang::{all_busy, variance_ratio};
 use crate::numeric::two_moment::Distribution;
 
@@ -52,14 +52,14 @@ pub(super) struct Totals {
 
 impl Totals {
     /// How much of the way from a station without a cap to one with as many servers as the cap leaves a station is at which work stands still once the cap of a period is used.
-    fn capped(&self, servers: f64) -> f64 {
+    fn capped(&self, at_once: f64, servers: f64) -> f64 {
         let rate = self.part.rate + self.open.rate;
         let busy = self.part.load() + self.open.load();
         let second = self.part.second + self.open.second;
         if rate <= 0.0 || busy <= 0.0 || second <= 0.0 {
             return 0.0;
         }
-        part_of_cap(servers, busy, busy / rate, second / (2.0 * busy))
+        part_of_cap((at_once, servers), busy, busy / rate, second / (2.0 * busy))
     }
 
     /// How many customers can be there beside one that arrives.
@@ -305,11 +305,13 @@ impl Problem<'_> {
         let residual = found.residual + found.after_residual + open.residual + open.after_residual;
         if let Some(at_once) = station.at_once {
             let others = totals.others(self.open[visit.chain]);
-            let part = if self.network.heuristics.has(Heuristic::CapPeriods) { totals.capped(servers) } else { 1.0 };
+            let part =
+                if self.network.heuristics.has(Heuristic::CapPeriods) { totals.capped(at_once, servers) } else { 1.0 };
             let slowdown = |servers: f64| {
                 let free = (servers - self.open_load[visit.station]).max(LEAST_FREE * servers);
                 if servers > 1.0 {
-                    (totals.ratio * all_busy(servers, others, busy) / free, 1.0 / free)
+                    let queueing = beside_a_part(servers, busy) * all_busy(servers, others, busy);
+                    (totals.ratio * queueing / free, 1.0 / free)
                 } else {
                     // Less than one server serves whoever is alone more slowly, too.
                     ((totals.ratio * busy + open.longer + 1.0 - servers) / free, 1.0 / free)
