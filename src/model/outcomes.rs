@@ -16,13 +16,30 @@ const SHOWN: usize = 6;
 /// The fewest operations that look like a sample.
 const FEWEST: u64 = 20;
 
-/// Of the invocations of an entry, (1, 100) and more that clients gave up and asked for once more make load that grows with responses.
+/// Of the invocations of an entry, (1, 100) and more that clients gave up change how responses grow with the load.
 const GIVEN_UP: (u64, u64) = (1, 100);
 
-/// Whether clients of an entry ask for more of it the longer it takes.
-fn grows(total: &EntryTotal) -> bool {
-    let [given_up, all] = [total.given_up.min(total.retries), total.invocations].map(u128::from);
-    given_up * u128::from(GIVEN_UP.1) >= all * u128::from(GIVEN_UP.0) && given_up >= u128::from(FEW)
+/// What calls that end by a timeout make of more load.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Timeouts {
+    /// Clients ask once more, so that longer responses are more load.
+    Grow,
+    /// Clients wait no longer, so that responses grow less than those of whom they ask.
+    Cut,
+}
+
+impl Timeouts {
+    fn of(total: &EntryTotal) -> Option<Self> {
+        let is_many = |calls: u64| {
+            u128::from(calls) * u128::from(GIVEN_UP.1) >= u128::from(total.invocations) * u128::from(GIVEN_UP.0)
+                && calls >= FEW
+        };
+        match total.given_up {
+            calls if is_many(calls.min(total.retries)) => Some(Self::Grow),
+            calls if is_many(calls) => Some(Self::Cut),
+            _ => None,
+        }
+    }
 }
 
 /// The fewest of these.
@@ -52,7 +69,8 @@ pub fn note(parts: &Parts<'_>, sub: &SubModel, model: &Model, origins: &Origins)
         format!("scenario `{}`: {} of {} failed", own.scenario, total.failures, total.operations)
     });
     entries.sort_by_key(|(_, total)| Reverse(total.failures + total.given_up + total.retries));
-    let grows: Vec<&str> = entries.iter().filter(|(_, total)| grows(total)).map(|(entry, _)| &*entry.name).collect();
+    let timeouts = entries.iter().filter_map(|(entry, total)| Some((&*entry.name, Timeouts::of(total)?)));
+    let timeouts: Vec<(&str, Timeouts)> = timeouts.take(SHOWN).collect();
     let entries = entries.iter().map(|(entry, total)| {
         let again = if total.retries > 0 { format!("; {} were tried once more", total.retries) } else { String::new() };
         let given_up = match total.given_up {
@@ -91,11 +109,16 @@ pub fn note(parts: &Parts<'_>, sub: &SubModel, model: &Model, origins: &Origins)
             percent(total.failures as f64 / total.operations as f64)
         ));
     }
-    for entry in grows.iter().take(SHOWN) {
+    for (entry, timeouts) in timeouts {
         note.severity = Severity::Warning;
-        note = note.with_note(format!(
-            "calls of `{entry}` that end by a timeout are made once more while it still works on them: longer responses make more of these, so that answers for more load are too good"
-        ));
+        note = note.with_note(match timeouts {
+            Timeouts::Grow => format!(
+                "calls of `{entry}` that end by a timeout are made once more while it still works on them: longer responses make more of these, so that answers for more load are too good"
+            ),
+            Timeouts::Cut => format!(
+                "calls of `{entry}` end by a timeout while it still works on them: its callers wait no longer than that, so that their responses to more load are too long"
+            ),
+        });
     }
     Some(note.with_note("they count like all others: what they cost is part of demands, and of the mean response"))
 }

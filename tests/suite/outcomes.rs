@@ -6,6 +6,11 @@ use crate::cli::{Folder, run, shown};
 
 /// A gateway that calls a store; the second of three operations fails at first and is tried again.
 fn trace() -> String {
+    traced(true)
+}
+
+/// The same, tried again or not.
+fn traced(is_tried_again: bool) -> String {
     let mut text = String::new();
     for number in 0_u64..30 {
         let at = 1_700_000_000_000_000_000 + number * 100_000_000;
@@ -17,7 +22,7 @@ fn trace() -> String {
             spans.push(span(number, 2 * place + 1, 2 * place, "read", 2, (at + from + 10_000, at + to - 10_000), code));
         };
         call(1, (1_000_000, 9_000_000), &code);
-        if failing {
+        if failing && is_tried_again {
             call(2, (10_000_000, 19_000_000), "");
         }
         let (gateway, store): (Vec<_>, Vec<_>) = spans.into_iter().partition(|(service, _)| *service == "gateway");
@@ -182,20 +187,24 @@ fn a_configuration_is_not_overwritten() {
     assert!(text.contains("rate = \"10/s\""), "{text}");
 }
 
-/// Calls that a client gives up while their server works on are tried once more: more of them, the longer responses take.
+/// Calls that a client gives up while their server works on: tried once more, there are more of them the longer responses take; else callers wait no longer.
 #[test]
 fn calls_that_end_by_a_timeout_are_told() {
     let folder = Folder::new();
     let ended = attribute("error.type", "timeout");
-    let failed = trace().replace(&attribute("http.response.status_code", "503"), &ended);
-    let own: String = failed.lines().fold(String::new(), |text, line| {
-        // The server served it.
-        let line = if line.contains("\"read\"") { line.replace(&ended, "") } else { line.to_owned() };
-        text + &line + "\n"
-    });
-    let told = run(&["solve", &folder.file("t.jsonl", &own)]).err;
-    assert!(told.contains("warning[M052]") && told.contains("10 failed for their client alone"), "{told}");
-    assert!(told.contains("calls of `read` that end by a timeout are made once more"), "{told}");
+    // The server served it.
+    let served = |line: &str| if line.contains("\"read\"") { line.replace(&ended, "") } else { line.to_owned() };
+    let told = |is_tried_again: bool| {
+        let failed = traced(is_tried_again).replace(&attribute("http.response.status_code", "503"), &ended);
+        let own = failed.lines().fold(String::new(), |text, line| text + &served(line) + "\n");
+        run(&["solve", &folder.file("t.jsonl", &own)]).err
+    };
+    let (again, once) = (told(true), told(false));
+    for told in [&again, &once] {
+        assert!(told.contains("warning[M052]") && told.contains("10 failed for their client alone"), "{told}");
+    }
+    assert!(again.contains("calls of `read` that end by a timeout are made once more"), "{again}");
+    assert!(once.contains("calls of `read` end by a timeout while it still works on them"), "{once}");
     let told = run(&["solve", &folder.file("u.jsonl", &trace())]).err;
     assert!(!told.contains("for their client alone") && !told.contains("by a timeout"), "{told}");
 }
