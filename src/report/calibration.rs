@@ -35,9 +35,14 @@ pub fn text(found: &Calibrated, look: Look) -> String {
         }
     }
     let mut forms = Table::new(&["FORM", ">OFF BY", "FITS AS WELL"]);
-    for (name, error, fits) in &found.forms {
-        let error = if error.is_finite() { percent(*error) } else { "no steady state".to_owned() };
-        forms.row(vec![name.clone(), error, if *fits { "yes" } else { "no" }.to_owned()]);
+    for form in &found.forms {
+        let error = if form.error.is_finite() { percent(form.error) } else { "no steady state".to_owned() };
+        let fits = match (form.is_taken, form.fits) {
+            (true, _) => "taken",
+            (false, true) => "yes",
+            (false, false) => "no",
+        };
+        forms.row(vec![form.name.clone(), error, fits.to_owned()]);
     }
     let mut entries =
         Table::new(&["ENTRY", "PROCESSOR", ">DEMAND", ">INTERVAL (95 %)", ">DELAY", ">RESPONSE OFF BY (%)"]);

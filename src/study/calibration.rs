@@ -72,6 +72,19 @@ pub struct FittedEntry {
     pub error: Option<f64>,
 }
 
+/// A form of the model that was tried.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TriedForm {
+    /// What it is.
+    pub name: String,
+    /// By how much responses of the nearest model in this form are off: the root of the mean square, as a part of responses.
+    pub error: f64,
+    /// Whether it fits as well as the best, so that predictions range over it.
+    pub fits: bool,
+    /// Whether the model has it.
+    pub is_taken: bool,
+}
+
 /// A model that was calibrated.
 #[derive(Clone, Debug)]
 pub struct Calibrated {
@@ -83,8 +96,8 @@ pub struct Calibrated {
     pub loads: Vec<FittedLoad>,
     /// By entry, those that take most time first.
     pub entries: Vec<FittedEntry>,
-    /// Of each form that was tried: what it is, by how much its responses are off, and whether it fits as well as the best.
-    pub forms: Vec<(String, f64, bool)>,
+    /// The forms that were tried.
+    pub forms: Vec<TriedForm>,
     /// What there is to say.
     pub findings: Vec<Diagnostic>,
 }
@@ -117,12 +130,12 @@ pub fn calibrate(
     let shaped = Shaped::all(&all, &configuration, &joint, loads.len())?;
     let fits = |own: &Shaped| fit::fits(own, &targets, &every);
     let fitted: Vec<(usize, Vec<Fitted>)> = in_parallel(&shaped, threads, &fits).into_iter().enumerate().collect();
-    let Some((best_form, best)) = fitted
-        .iter()
-        .flat_map(|(number, own)| own.iter().map(move |fit| (*number, *fit)))
-        .filter(|(number, _)| !shaped[*number].is_doubtful())
-        .min_by(|left, right| left.1.misfit.total_cmp(&right.1.misfit))
-    else {
+    let best_of = |is_asked: &dyn Fn(&Shaped) -> bool| {
+        let asked = fitted.iter().filter(|(number, _)| is_asked(&shaped[*number]));
+        let all = asked.flat_map(|(number, own)| own.iter().map(move |fit| (*number, *fit)));
+        all.min_by(|left, right| left.1.misfit.total_cmp(&right.1.misfit))
+    };
+    let Some((best_form, best)) = best_of(&|own| !own.is_doubtful()) else {
         return Err(Diagnostic::error(
             codes::CALIBRATION,
             Place::Nowhere,
@@ -130,17 +143,22 @@ pub fn calibrate(
         )
         .into());
     };
-    let model = shaped[best_form].adjusted(best);
+    // Responses to several loads go before what stays at one load tell.
+    let (taken_form, taken) = best_of(&|own| !own.is_of_one_load())
+        .filter(|(_, own)| own.is_much_better_than(&best))
+        .unwrap_or((best_form, best));
+    let model = shaped[taken_form].adjusted(taken);
     let responses = targets.iter().map(Target::responses).sum();
     let mut others = Vec::new();
     let mut forms = Vec::new();
     for (number, fits) in &fitted {
         let least = fits.iter().map(|fit| fit.error).fold(f64::INFINITY, f64::min);
         let fitting: Vec<&Fitted> = fits.iter().filter(|fit| fit.fits_as_well_as(&best, responses)).collect();
-        forms.push((shaped[*number].name(loads), least, !fitting.is_empty()));
+        let (name, fits) = (shaped[*number].name(loads), !fitting.is_empty());
+        forms.push(TriedForm { name, error: least, fits, is_taken: *number == taken_form });
         others.extend(fitting.into_iter().map(|fit| shaped[*number].adjusted(*fit)));
     }
-    let resampled = forms::resampled(&model, &all, &shaped[best_form].origins);
+    let resampled = forms::resampled(&model, &all, &shaped[taken_form].origins);
     let mut left_out: Vec<Option<f64>> = vec![None; loads.len()];
     if loads.len() > 1 {
         let off = |number: &usize| without(*number, loads, &configuration, &traces, &targets);
@@ -148,22 +166,22 @@ pub fn calibrate(
     }
     let error = left_out.iter().flatten().copied().fold(0.0, f64::max);
     let mut findings = Vec::new();
-    let is_contradicted = loads.len() > 1 && best.error > FITS;
+    let is_contradicted = loads.len() > 1 && taken.error > FITS;
     if is_contradicted {
         // Each load by itself can be met: the range of these is all that the traces tell.
         for load in 0..loads.len() {
-            let own = fit::fits(&shaped[best_form], &targets, &[load]);
+            let own = fit::fits(&shaped[taken_form], &targets, &[load]);
             let nearest = own.iter().min_by(|left, right| left.misfit.total_cmp(&right.misfit));
-            others.extend(nearest.map(|fit| shaped[best_form].adjusted(*fit)));
+            others.extend(nearest.map(|fit| shaped[taken_form].adjusted(*fit)));
         }
-        findings.push(contradiction(loads, &targets, best.error));
+        findings.push(contradiction(loads, &targets, taken.error));
     }
     let mut spread: Vec<Model> = others.clone();
     // Under an order of service for which models have no word, responses do not tell how long short work is. Single operations do.
     spread.extend(shaped.iter().find(|own| own.is_best()).map(Shaped::as_traced));
     others.extend(resampled);
     let mut model = model;
-    let entries = entries(&model, &spread, &shaped[best_form].origins, &all, &targets);
+    let entries = entries(&model, &spread, &shaped[taken_form].origins, &all, &targets);
     let loads = loads.iter().zip(&targets).zip(left_out);
     let loads = loads.map(|((load, target), left_out)| FittedLoad {
         name: load.name.clone(),
@@ -175,7 +193,7 @@ pub fn calibrate(
         findings.push(one_load());
     }
     model.calibration = Some(Calibration::between(&model, &others, error));
-    Ok(Calibrated { model, origins: shaped[best_form].origins.clone(), loads, entries, forms, findings })
+    Ok(Calibrated { model, origins: shaped[taken_form].origins.clone(), loads, entries, forms, findings })
 }
 
 fn merged(loads: &[CalibrationLoad]) -> SubModel {

@@ -12,6 +12,7 @@ use dyelog::study::at_load::{ScenarioLoad, responses, solved_at};
 use dyelog::study::calibration::{Calibrated, CalibrationLoad, calibrate};
 use dyelog::study::validation::{Measured, Verdict, validate};
 
+use crate::deployment;
 use crate::generator::Random;
 use crate::law::reduced;
 use crate::servers::{DEMAND, at_work, miss, spans, station};
@@ -81,6 +82,54 @@ fn a_calibrated_model_is_read_back_and_keeps_what_is_set() {
 }
 
 /// Loads at which the same work takes another time, though nothing queues.
+/// Two services on one machine, which no trace names: requests wait for those of the other one, so that stays tell of more servers than responses to both loads.
+#[test]
+fn responses_to_several_loads_go_before_stays() {
+    let of = |seed: u64, busy: f64, services: usize| {
+        let mut text = String::new();
+        for (number, stay) in station(seed, 2, busy, 9000).into_iter().enumerate() {
+            let service = format!("s{}", Random::new(number as u64).below(services));
+            deployment::span(&mut text, (number as u128 + 1) << 64, &service, &[], stay);
+        }
+        CalibrationLoad {
+            name: format!("{busy}"),
+            submodel: reduced("t.jsonl", text.as_bytes()),
+            busy: BTreeMap::new(),
+        }
+    };
+    for (services, is_divided) in [(1, false), (2, true)] {
+        let found = calibrated(&[of(1, 0.3, services), of(2, 0.7, services)]);
+        let taken = found.forms.iter().find(|form| form.is_taken).expect("one is");
+        assert_eq!(taken.name.ends_with("divided by 2"), is_divided, "{:?}", found.forms);
+        assert!(taken.error < 0.03, "{:?}", found.forms);
+        let best = &found.forms[0];
+        assert!(!is_divided || best.fits && best.error > 0.1, "{:?}", found.forms);
+    }
+}
+
+/// Ten services on one machine, calibrated on two loads of a ladder, against the responses to the others that were measured.
+#[test]
+#[ignore = "needs the reference data, ../shared"]
+fn a_ladder_of_loads_is_predicted_from_two() {
+    let files = ["media-load25.json.gz", "media-load75.json.gz"];
+    let folder = crate::support::shared("traces/jaeger/traceweaver");
+    let model = tempfile::tempdir().expect("a scratch folder");
+    let file = model.path().join("m.json").to_string_lossy().into_owned();
+    let (code, _, words) = run(&folder, &["calibrate", files[0], files[1], "-o", &file]);
+    assert_eq!(code, 0, "{words}");
+    let rate = "entry./wrk2-api/review/compose.rate=47.4,100,125,148";
+    let (code, text, words) = run(&folder, &["whatif", &file, "--vary", rate, "--format", "json"]);
+    assert_eq!(code, 0, "{words}");
+    let swept: serde_json::Value = serde_json::from_str(&text).expect("it is JSON");
+    let points = swept["points"].as_array().expect("points");
+    for (point, measured) in points.iter().zip([0.0125, 0.0129, 0.0146, 0.0169]) {
+        let predicted = point["figures"][0].as_f64().unwrap_or_else(|| panic!("{point}"));
+        let off = predicted / measured - 1.0;
+        println!("{measured}: {:+.1} %", 100.0 * off);
+        assert!(off.abs() < 0.1, "{measured}: {off}");
+    }
+}
+
 #[test]
 fn loads_that_contradict_each_other_are_told() {
     let slower = |seed: u64, factor: f64, busy: f64| {

@@ -63,6 +63,11 @@ pub struct Fitted {
 }
 
 impl Fitted {
+    /// Whether responses tell it from the other one, by much.
+    pub fn is_much_better_than(&self, other: &Self) -> bool {
+        self.misfit + AS_WELL < other.misfit
+    }
+
     /// Whether it fits about as well as the best one of so many responses. Where even that one misses by more than standard deviations tell, these are too
     /// small by the same factor for all (the Birge ratio).
     pub fn fits_as_well_as(&self, best: &Self, responses: usize) -> bool {

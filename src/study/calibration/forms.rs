@@ -96,7 +96,7 @@ impl Shaped {
         self.model.clone()
     }
 
-    /// Whether it only widens intervals: traces of single operations speak against it.
+    /// Whether traces of single operations speak against it.
     pub fn is_doubtful(&self) -> bool {
         matches!(self.form, Form::Alone(_) | Form::Fewer(_))
     }
