@@ -19,8 +19,10 @@ const FEWEST: u64 = 20;
 /// Of the invocations of an entry, (1, 100) and more that clients gave up change how responses grow with the load.
 const GIVEN_UP: (u64, u64) = (1, 100);
 
+/// The fewest of these.
+const FEW: u64 = 5;
+
 /// What calls that end by a timeout make of more load.
-#[derive(Clone, Copy, PartialEq, Eq)]
 enum Timeouts {
     /// Clients ask once more, so that longer responses are more load.
     Grow,
@@ -41,9 +43,6 @@ impl Timeouts {
         }
     }
 }
-
-/// The fewest of these.
-const FEW: u64 = 5;
 
 /// Counts them by scenario and by entry.
 pub fn note(parts: &Parts<'_>, sub: &SubModel, model: &Model, origins: &Origins) -> Option<Diagnostic> {

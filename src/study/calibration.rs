@@ -79,7 +79,7 @@ pub struct TriedForm {
     pub name: String,
     /// By how much responses of the nearest model in this form are off: the root of the mean square, as a part of responses.
     pub error: f64,
-    /// Whether it fits as well as the best, so that predictions range over it.
+    /// Whether it fits as well as the best one that traces of single operations do not speak against, so that predictions range over it.
     pub fits: bool,
     /// Whether the model has it.
     pub is_taken: bool,

@@ -63,7 +63,7 @@ pub struct Fitted {
 }
 
 impl Fitted {
-    /// Whether responses tell it from the other one, by much.
+    /// Whether its misfit is less than that of the other one by more than chance makes it.
     pub fn is_much_better_than(&self, other: &Self) -> bool {
         self.misfit + AS_WELL < other.misfit
     }
