@@ -18,7 +18,7 @@ use crate::model::servers::Traced;
 use crate::model::stationarity::OneFactor;
 use crate::model::{
     EntryOrigin, Load, LoadReason, Origins, TaskOrigin, alike, chance, chosen, clocks, codes, deployment, fragments,
-    load, network, outcomes, sampling, stability, stationarity, weave,
+    load, network, outcomes, sampling, servers, stability, stationarity, weave,
 };
 
 /// Makes a complete model: the model itself, what there is to know about how it was made, and where its elements come from.
@@ -34,12 +34,15 @@ pub fn complete(
 
 /// What traces tell of the hosts of a system that is configured so.
 pub fn traced(sub: &SubModel, configuration: &Configuration) -> Traced {
-    let configuration = &deployment::placed(sub, configuration).configuration;
+    let deployment::Placed { configuration, colocated, .. } = &deployment::placed(sub, configuration);
     let decided = weave::decided(sub);
     let mut parts = Parts::of_decided(&decided);
     let lost = parts.leave_out_fragments();
     parts.configure(configuration, &mut Vec::new());
-    Traced::of(&parts, configuration, fragments::lost_part(&lost, &parts), &population::Found::default())
+    let lost = fragments::lost_part(&lost, &parts);
+    let mut traced = Traced::of(&parts, configuration, lost, &population::Found::default());
+    traced.colocated.clone_from(colocated);
+    traced
 }
 
 /// The same as [`complete`] for a system that differs from the one that was traced: what was traced is read with the servers that there
@@ -69,7 +72,9 @@ pub fn complete_as_traced(
         .into());
     }
     let given = configuration;
-    let deployment::Placed { configuration, findings: found, uneven } = deployment::placed(sub, given);
+    let colocated = traced.map_or_else(|| servers::colocated(sub, given), |traced| traced.colocated.clone());
+    let deployment::Placed { configuration, findings: found, uneven, .. } =
+        deployment::placed_together(sub, given, &colocated);
     let configuration = &configuration;
     let mut findings = crate::model::unused::check_placed(sub, given, configuration);
     parts.configure(configuration, &mut findings);

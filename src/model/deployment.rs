@@ -14,7 +14,7 @@ use crate::lqn::{Dispatching, Multiplicity};
 use crate::model::config::{Configuration, ProcessorSettings, TaskSettings};
 use crate::model::demand::is_measured;
 use crate::model::pace::{self, Pace};
-use crate::model::servers::are_apart;
+use crate::model::servers::{self, Colocated, are_apart};
 use crate::model::{codes, dispatching};
 
 /// An identifier of which instances have fewer invocations each, on the mean, names something else: a request, a connection.
@@ -71,11 +71,18 @@ pub struct Placed {
     pub findings: Vec<Diagnostic>,
     /// By processor, how many times as busy as the mean of its copies the busiest one is, where that is much.
     pub uneven: BTreeMap<String, f64>,
+    /// Tasks that share machines which traces do not name.
+    pub colocated: Vec<Colocated>,
 }
 
 /// Places tasks on processors where the configuration does not.
 pub fn placed(sub: &SubModel, configuration: &Configuration) -> Placed {
-    let mut placing = Placing { placed: configuration.clone(), ..Placing::default() };
+    placed_together(sub, configuration, &servers::colocated(sub, configuration))
+}
+
+/// The same where it is known which tasks share machines that traces do not name.
+pub fn placed_together(sub: &SubModel, configuration: &Configuration, colocated: &[Colocated]) -> Placed {
+    let mut placing = Placing { placed: configuration.clone(), colocated: colocated.to_vec(), ..Placing::default() };
     let tasks = instances(sub);
     // A user who says where one task runs keeps it there. One who says what its own processor is like, or gives it other copies than there are machines,
     // lets it have a processor of its own.
@@ -107,6 +114,10 @@ pub fn placed(sub: &SubModel, configuration: &Configuration) -> Placed {
     }
     on.retain(|_, sharing| sharing.len() > 1);
     let mut shared: BTreeSet<&str> = BTreeSet::new();
+    for own in colocated {
+        shared.extend(own.tasks.iter().map(String::as_str));
+        placing.colocate(own);
+    }
     for (machines, sharing) in &on {
         let cores = told_alike(sharing.iter().map(|task| tasks[task].cores));
         let processor = processor_of(machines);
@@ -175,6 +186,7 @@ struct Placing {
     crowded: Vec<String>,
     factors: BTreeMap<String, f64>,
     sharing: Vec<String>,
+    colocated: Vec<Colocated>,
     joined: Vec<String>,
     cores: Vec<String>,
     counted: Vec<String>,
@@ -204,6 +216,16 @@ impl Placing {
         self.processor(processor, copies, cores);
         let line = format!("{} run on {}", listed(tasks.iter().copied()), listed(machines.iter().copied()));
         if is_joined { self.joined.push(line) } else { self.sharing.push(line) }
+    }
+
+    /// Puts tasks on the processor of a machine that they were found to share.
+    fn colocate(&mut self, own: &Colocated) {
+        let processor = own.processor();
+        self.placed.tenants.insert(processor.clone(), u32::try_from(own.tasks.len()).unwrap_or(u32::MAX));
+        for task in &own.tasks {
+            let settings = self.placed.tasks.entry(task.clone()).or_insert_with(|| TaskSettings::at(Place::Nowhere));
+            settings.processor = Some(processor.clone());
+        }
     }
 
     /// Makes so many of a task and its processor as there were instances together, unless it is said how many there are of either.
@@ -364,7 +386,9 @@ impl Placing {
                 "read utilisation and headroom of these processors from these factors; `processor` under `[task.NAME]` puts services together",
             ));
         }
-        Placed { configuration: self.placed, findings: notes, uneven: self.factors }
+        notes.extend(servers::colocation_note(&self.colocated));
+        let Self { placed: configuration, factors: uneven, colocated, .. } = self;
+        Placed { configuration, findings: notes, uneven, colocated }
     }
 }
 

@@ -165,7 +165,7 @@ pub fn calibrate(
         left_out = in_parallel(&every, threads, &off);
     }
     let error = left_out.iter().flatten().copied().fold(0.0, f64::max);
-    let mut findings = Vec::new();
+    let mut findings: Vec<Diagnostic> = joint.colocation_note().into_iter().collect();
     let is_contradicted = loads.len() > 1 && taken.error > FITS;
     if is_contradicted {
         // Each load by itself can be met: the range of these is all that the traces tell.

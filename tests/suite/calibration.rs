@@ -82,7 +82,7 @@ fn a_calibrated_model_is_read_back_and_keeps_what_is_set() {
 }
 
 /// Loads at which the same work takes another time, though nothing queues.
-/// Two services on one machine, which no trace names: requests wait for those of the other one, so that stays tell of more servers than responses to both loads.
+/// Two services on one machine, which the configuration takes for two: requests wait for those of the other one, so that stays tell of more servers than responses to both loads.
 #[test]
 fn responses_to_several_loads_go_before_stays() {
     let of = |seed: u64, busy: f64, services: usize| {
@@ -98,7 +98,10 @@ fn responses_to_several_loads_go_before_stays() {
         }
     };
     for (services, is_divided) in [(1, false), (2, true)] {
-        let found = calibrated(&[of(1, 0.3, services), of(2, 0.7, services)]);
+        let apart = "[task.s0]\nprocessor = \"s0\"\n";
+        let (apart, _) = Configuration::parse(&"t.toml".into(), apart).expect("it is sound");
+        let loads = [of(1, 0.3, services), of(2, 0.7, services)];
+        let found = calibrate(&loads, &apart, 2).expect("a station has a model");
         let taken = found.forms.iter().find(|form| form.is_taken).expect("one is");
         assert_eq!(taken.name.ends_with("divided by 2"), is_divided, "{:?}", found.forms);
         assert!(taken.error < 0.03, "{:?}", found.forms);

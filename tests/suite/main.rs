@@ -14,6 +14,7 @@ mod call_graph_spans;
 mod case_study;
 mod cli;
 mod code_texts;
+mod colocation;
 mod conditions;
 mod config;
 mod contradictions;

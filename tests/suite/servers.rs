@@ -161,7 +161,7 @@ fn servers_and_demands_are_found_again() {
 }
 
 /// Begins and ends of so many requests at a server that takes them in the order in which they come.
-fn line(seed: u64, busy: f64, count: usize) -> Vec<(f64, f64)> {
+pub fn line(seed: u64, busy: f64, count: usize) -> Vec<(f64, f64)> {
     let mut random = Random::new(seed);
     let (mut now, mut free) = (0.0_f64, 0.0_f64);
     let of = |_| {

@@ -37,13 +37,13 @@ pub fn are_apart(sub: &SubModel, task: &str) -> bool {
     let stays = totals.iter().enumerate().flat_map(|(entry, total)| {
         total.stays.kept().into_iter().filter(is_kept).map(move |stay| ((entry, stay.part), stay))
     });
-    Slopes::of(stays.collect(), &machines).is_some_and(|slopes| slopes.are_of_instances())
+    Slopes::by(stays.collect(), &machines, |_| ()).values().any(Slopes::are_of_instances)
 }
 
 /// By how much a stay is longer for each other one that it found, in standard deviations of stays of its kind.
 #[derive(Debug)]
-struct Slopes {
-    /// Of those at its own instance,
+pub(super) struct Slopes {
+    /// Of those at its own site,
     own: f64,
     /// and at others on its machine.
     others: f64,
@@ -57,8 +57,12 @@ struct Slopes {
 type Moments = (f64, [f64; 3], [[f64; 3]; 3]);
 
 impl Slopes {
-    /// Of stays with their kinds, by which machine each instance is on; `None` where too few tell.
-    fn of(mut stays: Vec<((usize, u32), Stay)>, machines: &BTreeMap<u32, Name>) -> Option<Self> {
+    /// Of stays with their kinds, by which machine each site is on; kinds of a group are pooled, and groups of which too few tell have none.
+    pub fn by<K: Ord + Copy, M: Ord + Copy, G: Ord>(
+        mut stays: Vec<(K, Stay)>,
+        machines: &BTreeMap<u32, M>,
+        group: impl Fn(&K) -> G,
+    ) -> BTreeMap<G, Self> {
         stays.sort_unstable_by_key(|(kind, stay)| (stay.start, stay.length, *kind, stay.site));
         let mut edges: Vec<(i64, bool, usize)> = Vec::with_capacity(2 * stays.len());
         for (number, (_, stay)) in stays.iter().enumerate() {
@@ -66,8 +70,8 @@ impl Slopes {
         }
         // At one time those that end come first, so that they are not found.
         edges.sort_unstable();
-        let (mut at_site, mut at_machine) = (BTreeMap::<u32, f64>::new(), BTreeMap::<Name, f64>::new());
-        let mut kinds: BTreeMap<(usize, u32), Moments> = BTreeMap::new();
+        let (mut at_site, mut at_machine) = (BTreeMap::<u32, f64>::new(), BTreeMap::<M, f64>::new());
+        let mut kinds: BTreeMap<K, Moments> = BTreeMap::new();
         for (_, begins, number) in edges {
             let (kind, stay) = &stays[number];
             let Some(machine) = machines.get(&stay.site) else { continue };
@@ -85,8 +89,9 @@ impl Slopes {
             (*own, *all) = ((*own + more).max(0.0), (*all + more).max(0.0));
         }
         // Pooled within kinds, each with the spread of its own lengths.
-        let mut pooled = [[0.0; 3]; 3];
-        for (count, sums, products) in kinds.into_values().filter(|(count, ..)| *count >= ENOUGH) {
+        let mut groups: BTreeMap<G, [[f64; 3]; 3]> = BTreeMap::new();
+        for (kind, (count, sums, products)) in kinds.into_iter().filter(|(_, (count, ..))| *count >= ENOUGH) {
+            let pooled = groups.entry(group(&kind)).or_default();
             let within = |one: usize, other: usize| products[one][other] - sums[one] * sums[other] / count;
             let scale = (within(0, 0) / count).sqrt();
             if scale > 0.0 {
@@ -97,6 +102,11 @@ impl Slopes {
                 }
             }
         }
+        groups.into_iter().filter_map(|(group, pooled)| Some((group, Self::of(pooled)?))).collect()
+    }
+
+    /// Of sums of products of the length and both numbers, about their means.
+    fn of(pooled: [[f64; 3]; 3]) -> Option<Self> {
         let [_, [_, own, both], [_, _, others]] = pooled;
         let determinant = own * others - both * both;
         (determinant > f64::EPSILON * own * others).then(|| Self {
@@ -110,5 +120,10 @@ impl Slopes {
     fn are_of_instances(&self) -> bool {
         let is_alone = self.others < HARDLY * self.own && self.others < UNCLEAR * self.error_of_others;
         self.own - self.others > CLEAR * self.error && is_alone
+    }
+
+    /// By how much those at other sites make stays longer, in standard errors.
+    pub fn of_others(&self) -> f64 {
+        self.others / self.error_of_others
     }
 }

@@ -2,10 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::diagnostic::Diagnostic;
 use crate::lqn::Multiplicity;
 use crate::lqn::submodel::{EntryIndex, EntryKey, EntryTotal, SubModel};
 use crate::model::config::Configuration;
 use crate::model::parts::Parts;
+use crate::model::servers::colocation::{self, Colocated};
 use crate::model::servers::discipline::Discipline;
 use crate::model::servers::evidence::{Asked, Evidence, is_beyond};
 use crate::model::servers::fit::{MOST_SERVERS, candidates, disciplines, levels, unlikelihood};
@@ -98,6 +100,8 @@ pub struct Joint {
     measured: BTreeSet<String>,
     /// Hosts whose processor time was measured and that one server is too few for, with as many as the largest load needs.
     busy: BTreeMap<String, Host>,
+    /// Tasks that share machines which traces do not name.
+    colocated: Vec<Colocated>,
 }
 
 /// A host under one load.
@@ -112,8 +116,9 @@ struct View<'v, 's> {
 impl Joint {
     /// Of traces, one a load.
     pub fn of(loads: &[LoadTraces<'_>]) -> Self {
-        let placed: Vec<Configuration> =
-            loads.iter().map(|(sub, configuration)| deployment::placed(sub, configuration).configuration).collect();
+        let colocated = colocation::most_telling(loads);
+        let placed = |(sub, own): &LoadTraces<'_>| deployment::placed_together(sub, own, &colocated).configuration;
+        let placed: Vec<Configuration> = loads.iter().map(placed).collect();
         let loads: Vec<LoadTraces<'_>> = loads.iter().zip(&placed).map(|((sub, _), own)| (*sub, own)).collect();
         let loads = &loads[..];
         let decided: Vec<Decided> = loads.iter().map(|(sub, _)| weave::decided(sub)).collect();
@@ -262,12 +267,17 @@ impl Joint {
                 }
             }
         }
-        Self { hosts, measured, busy }
+        Self { hosts, measured, busy, colocated }
     }
 
     /// Orders of service in which hosts may have worked.
     pub fn disciplines(&self) -> BTreeSet<Discipline> {
         self.hosts.values().flat_map(|tries| &tries.tried).map(|tried| tried.discipline).collect()
+    }
+
+    /// Says which tasks share machines that traces do not name.
+    pub fn colocation_note(&self) -> Option<Diagnostic> {
+        colocation::note(&self.colocated)
     }
 
     /// Whether utilisation of a host was measured.
@@ -278,7 +288,12 @@ impl Joint {
     /// What all the traces together, summed up in one sub-model, tell in that form.
     pub fn traced(&self, all: &SubModel, form: Form) -> Traced {
         let Decided { sub: all, pools } = &weave::decided(all);
-        let mut traced = Traced { hosts: self.busy.clone(), pools: pools.clone(), ..Traced::default() };
+        let mut traced = Traced {
+            hosts: self.busy.clone(),
+            pools: pools.clone(),
+            colocated: self.colocated.clone(),
+            ..Traced::default()
+        };
         for (name, tries) in &self.hosts {
             let (tried, mut host) = chosen(&tries.tried, form);
             if let (Some(most), false) = (tries.delay, matches!(form, Form::Fewest | Form::Fewer(_))) {

@@ -8,6 +8,7 @@
 
 mod apart;
 mod busy;
+mod colocation;
 mod copies;
 mod discipline;
 mod evidence;
@@ -58,6 +59,7 @@ const MANY: u32 = 8;
 const EARLY: f64 = 0.01;
 
 pub use apart::are_apart;
+pub use colocation::{Colocated, found as colocated, note as colocation_note};
 pub use discipline::Discipline;
 pub use joint::{Form, Joint, LoadTraces};
 pub use machine::Machine;
@@ -80,6 +82,8 @@ pub struct Traced {
     work: BTreeMap<EntryIndex, (f64, f64)>,
     /// Entries whose invocations last and only wait.
     lasting: BTreeMap<EntryIndex, Lasting>,
+    /// Tasks that share machines which traces do not name.
+    pub colocated: Vec<Colocated>,
 }
 
 /// What is told of all hosts together.

@@ -31,7 +31,7 @@ const FEW: (usize, usize) = (5, 100);
 const ENOUGH: usize = 8;
 
 /// So many stays that follow each other count together where it is asked how far what they had grows with how long they were: waits of neighbours depend on each other.
-const BATCH: usize = 32;
+pub const BATCH: usize = 32;
 
 /// Stays that are shorter on average than so many steps of the clock tell nothing of those that met them: their lengths are of the clock.
 const STEPS: f64 = 3.0;
@@ -201,9 +201,17 @@ impl Order {
 impl Occupancy {
     /// Of the entries of a host with copies, of which each has servers of its own: which copy an instance is at.
     pub fn of(entries: &[&EntryTotal], copies: &BTreeMap<u32, usize>) -> Self {
+        Self::of_before(entries, copies, Self::complete_before(entries))
+    }
+
+    /// Where one entry's stays were too many to be kept, others count for the same stretches of time only: up to there.
+    pub fn complete_before(entries: &[&EntryTotal]) -> Option<Rank> {
+        entries.iter().filter_map(|entry| entry.stays.complete_before()).min()
+    }
+
+    /// The same of stays before some rank.
+    pub fn of_before(entries: &[&EntryTotal], copies: &BTreeMap<u32, usize>, before: Option<Rank>) -> Self {
         let stations = copies.values().max().map_or(1, |last| last + 1);
-        // Where one entry's stays were too many to be kept, others count for the same stretches of time only.
-        let before: Option<Rank> = entries.iter().filter_map(|entry| entry.stays.complete_before()).min();
         let (mut seen, mut whole) = (Vec::new(), Vec::new());
         let mut kinds = 0;
         // Whether somebody waited may depend on how long it took, as where the first of two answers is taken: invocations that do the same are of one kind.
@@ -368,6 +376,15 @@ impl Occupancy {
         let dependence = self.dependence(&found, &had);
         let likelihood = self.likelihood(&self.by_ratio, &had, &rates);
         Served { had, dependence, uneven, early, likelihood, rates }
+    }
+
+    /// The same by recorded stay, in the order of their begins, with the entry of each.
+    pub fn likelihood_of_each(&self, served: &Served) -> Vec<(usize, f64)> {
+        let each = self.likelihoods(&self.by_ratio, &served.had, &served.rates);
+        self.recorded(std::iter::repeat(()))
+            .zip(each)
+            .map(|((stay, ()), own)| (stay.entry, own.unwrap_or(0.0)))
+            .collect()
     }
 
     /// The logarithm of how likely lengths of stays are, as [`Served::likelihood`], to be compared with the same stays without some time of each.

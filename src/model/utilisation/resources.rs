@@ -35,7 +35,8 @@ pub struct Known<'s> {
 
 impl<'s> Known<'s> {
     pub fn of(sub: &'s SubModel, configuration: &Configuration) -> Self {
-        let placed = deployment::placed(sub, configuration).configuration;
+        // What is measured of a task tells where it runs: it has a processor of its own name.
+        let placed = deployment::placed_together(sub, configuration, &[]).configuration;
         let tasks = tasks_of(sub, &placed);
         let mut on: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
         for (replica, _) in sub.deployment.replicas().filter(|(replica, _)| replica.machine.is_some()) {

@@ -1,6 +1,6 @@
 //! How likely lengths of stays are with a number of servers and an order of service.
 
-use super::{BATCH, Occupancy};
+use super::{BATCH, Occupancy, Seen};
 
 /// No more bins of one width than so many of them, and so many are in the median of lengths at most.
 const LINEAR: usize = 512;
@@ -42,15 +42,9 @@ impl Occupancy {
 
     /// The same as it is, with its standard error.
     pub(super) fn likelihood_with_error(&self, scale: &Scale, had: &[f64], rates: &[f64]) -> (f64, f64) {
-        let (bins, densities) = self.densities(scale, had, rates);
         let (mut sum, mut squares, mut count) = (0.0_f64, 0.0_f64, 0_usize);
         let (mut batch, mut in_batch) = (0.0_f64, 0_usize);
-        for (place, (stay, rate)) in self.recorded(rates.iter().copied()).enumerate() {
-            if !self.telling[stay.kind] || self.is_blurred[stay.kind] {
-                continue;
-            }
-            let rate = if rate > 0.0 && rate < 1.0 { rate.ln() } else { 0.0 };
-            let own = self.density(&densities, stay.kind, bins[place]) + rate - scale.alone[place];
+        for own in self.likelihoods(scale, had, rates).into_iter().flatten() {
             (batch, in_batch, count) = (batch + own, in_batch + 1, count + 1);
             if in_batch == BATCH {
                 (sum, squares) = (sum + batch, squares + batch * batch);
@@ -59,6 +53,19 @@ impl Occupancy {
         }
         let count = count.max(1) as f64;
         ((sum + batch) / count, squares.sqrt() / count)
+    }
+
+    /// The same of each recorded stay; `None` of one whose kind tells nothing.
+    pub(super) fn likelihoods(&self, scale: &Scale, had: &[f64], rates: &[f64]) -> Vec<Option<f64>> {
+        let (bins, densities) = self.densities(scale, had, rates);
+        let of = |(place, (stay, rate)): (usize, (&Seen, f64))| {
+            if !self.telling[stay.kind] || self.is_blurred[stay.kind] {
+                return None;
+            }
+            let rate = if rate > 0.0 && rate < 1.0 { rate.ln() } else { 0.0 };
+            Some(self.density(&densities, stay.kind, bins[place]) + rate - scale.alone[place])
+        };
+        self.recorded(rates.iter().copied()).enumerate().map(of).collect()
     }
 
     /// The scale of bins by ratio.
