@@ -29,7 +29,7 @@ use crate::model::{codes, fragments, weave};
 const SLOWED: f64 = 3.0;
 
 /// One machine is likelier by so many standard errors,
-const CLEAR: f64 = 4.0;
+const CLEAR: f64 = 3.0;
 
 /// and by so much, as the logarithm of a ratio: as much as fewer servers than cores are.
 const LIKELIER: f64 = 8.0;
@@ -38,13 +38,16 @@ const LIKELIER: f64 = 8.0;
 const MISFIT: f64 = 16.0;
 
 /// A task whose own stays are less likely by so many standard errors is at a machine of its own.
-const APART: f64 = 2.0;
+const APART: f64 = 3.0;
 
 /// No more tasks than so many are looked at: those with most work.
 const MOST: usize = 32;
 
 /// How many tasks are named.
 const SHOWN: usize = 8;
+
+/// Pairs are made of no more tasks than so many: those with most work.
+const PAIRED: usize = 8;
 
 /// Tasks that share a machine.
 #[derive(Clone, Debug, PartialEq)]
@@ -94,11 +97,10 @@ struct Alone<'n> {
     against: f64,
 }
 
-/// Tasks on one machine, and how much likelier each one's stays are there than at a machine of its own.
+/// Tasks on one machine, and how much likelier their stays are there than at machines of their own.
 struct Together {
-    /// By task: the sum over stays, and that of squares of batches.
-    gains: Vec<(f64, f64)>,
-    stays: usize,
+    /// By task, then by stay.
+    gains: Vec<Vec<f64>>,
     /// Whether work queues there, waits for nothing else, and little speaks against that.
     is_busy: bool,
     /// How much less speaks against it, beside how likely lengths are.
@@ -234,7 +236,8 @@ impl At<'_> {
         Some(Alone { name, entries, likely, against: fit.against })
     }
 
-    fn together(&self, tasks: &[Alone<'_>]) -> Option<Together> {
+    fn together(&self, all: &[Alone<'_>], group: &[usize]) -> Option<Together> {
+        let tasks: Vec<&Alone<'_>> = group.iter().map(|number| &all[*number]).collect();
         let entries: Vec<EntryIndex> = tasks.iter().flat_map(|task| task.entries).copied().collect();
         let (fit, likely) = self.likely(&entries)?;
         let mut of_task: Vec<usize> = Vec::with_capacity(entries.len());
@@ -243,41 +246,77 @@ impl At<'_> {
         }
         let mut gains: Vec<Vec<f64>> = tasks.iter().map(|task| Vec::with_capacity(task.likely.len())).collect();
         for (entry, likely) in likely {
-            let (task, own) = (&tasks[of_task[entry]], &mut gains[of_task[entry]]);
+            let (task, own) = (tasks[of_task[entry]], &mut gains[of_task[entry]]);
             // Both have the same stays in the same order.
             own.push(likely - task.likely.get(own.len())?);
         }
-        let sums = |gains: &Vec<f64>| {
-            let batches = gains.chunks(BATCH).map(|batch| batch.iter().sum::<f64>());
-            batches.fold((0.0, 0.0), |(sum, squares), batch| (sum + batch, squares + batch * batch))
-        };
         let against = tasks.iter().map(|task| task.against).sum::<f64>() - fit.against;
-        let stays = gains.iter().map(Vec::len).sum();
         let is_busy = !fit.is_delay && fit.busy.is_none() && fit.against < MISFIT;
-        Some(Together { gains: gains.iter().map(sums).collect(), stays, is_busy, against })
+        Some(Together { gains, is_busy, against })
     }
 
     /// Some of these tasks that share a machine, and the others; `None` where none do.
-    ///
-    /// Those that are at a machine of their own go, half of them at a time, until none is left that clearly is.
-    fn group<'n>(&self, mut tasks: Vec<Alone<'n>>) -> Option<(Colocated, Vec<Alone<'n>>)> {
-        let mut others = Vec::new();
-        while tasks.len() > 1 {
-            let together = self.together(&tasks)?;
-            let mut apart: Vec<(f64, usize)> =
-                together.gains.iter().map(|gain| errors(*gain)).zip(0..).filter(|(gain, _)| *gain < -APART).collect();
+    fn group<'n>(&self, tasks: Vec<Alone<'n>>) -> Option<(Colocated, Vec<Alone<'n>>)> {
+        let (mut group, likelier) = self.of_all(&tasks).or_else(|| self.of_pairs(&tasks))?;
+        group.sort_unstable();
+        let found = group.iter().map(|number| tasks[*number].name.to_owned()).collect();
+        let others = tasks.into_iter().enumerate().filter(|(number, _)| group.binary_search(number).is_err());
+        Some((Colocated { tasks: found, likelier }, others.map(|(_, task)| task).collect()))
+    }
+
+    /// All of these tasks but those that are clearly at a machine of their own. Half of these go at a time.
+    fn of_all(&self, all: &[Alone<'_>]) -> Option<(Vec<usize>, f64)> {
+        let mut group: Vec<usize> = (0..all.len()).collect();
+        while group.len() > 1 {
+            let together = self.together(all, &group)?;
+            let gains = together.gains.iter().map(|gains| errors(sums(gains)));
+            let mut apart: Vec<(f64, usize)> = gains.zip(group.iter().copied()).filter(|own| own.0 < -APART).collect();
             if apart.is_empty() {
-                let tasks = tasks.iter().map(|task| task.name.to_owned()).collect();
-                return together.likelier().map(|likelier| (Colocated { tasks, likelier }, others));
+                return together.likelier().map(|likelier| (group, likelier));
             }
             apart.sort_by(|one, other| one.0.total_cmp(&other.0));
             apart.truncate(apart.len().div_ceil(2));
-            let mut gone: Vec<usize> = apart.into_iter().map(|(_, number)| number).collect();
-            gone.sort_unstable();
-            others.extend(gone.into_iter().rev().map(|number| tasks.remove(number)));
+            group.retain(|number| !apart.iter().any(|(_, apart)| apart == number));
         }
         None
     }
+
+    /// The two of these tasks that most clearly share a machine, and those with which it is likelier still. Pairs are of those with most work.
+    fn of_pairs(&self, all: &[Alone<'_>]) -> Option<(Vec<usize>, f64)> {
+        let work = |number: &usize| {
+            all[*number].entries.iter().map(|index| self.observed.present(self.parts, *index)).sum::<f64>()
+        };
+        let mut tasks: Vec<usize> = (0..all.len()).collect();
+        tasks.sort_by(|one, other| work(other).total_cmp(&work(one)));
+        let busiest = &tasks[..tasks.len().min(PAIRED)];
+        let pairs = busiest
+            .iter()
+            .enumerate()
+            .flat_map(|(place, one)| busiest[place + 1..].iter().map(move |other| vec![*one, *other]));
+        let pairs = together::each(self.parts.sub.threads(), pairs, |pair| Some((self.together(all, &pair)?, pair)));
+        let told = pairs.into_iter().flatten().filter_map(|(own, pair)| Some((own.likelier()?, own, pair)));
+        let (mut likelier, mut together, mut group) = told.max_by(|one, other| one.0.total_cmp(&other.0))?;
+        for number in tasks {
+            if group.contains(&number) {
+                continue;
+            }
+            group.push(number);
+            let more = self.together(all, &group).filter(|more| more.is_likelier_than(&together));
+            match more.and_then(|more| Some((more.likelier()?, more))) {
+                Some(more) => (likelier, together) = more,
+                None => {
+                    group.pop();
+                }
+            }
+        }
+        Some((group, likelier))
+    }
+}
+
+/// The sum over stays, and that of squares of batches.
+fn sums(gains: &[f64]) -> (f64, f64) {
+    let batches = gains.chunks(BATCH).map(|batch| batch.iter().sum::<f64>());
+    batches.fold((0.0, 0.0), |(sum, squares), batch| (sum + batch, squares + batch * batch))
 }
 
 /// A sum of gains in standard errors.
@@ -288,9 +327,19 @@ fn errors((sum, squares): (f64, f64)) -> f64 {
 impl Together {
     /// How much likelier one machine is, where that is clear.
     fn likelier(&self) -> Option<f64> {
-        let add = |one: (f64, f64), other: &(f64, f64)| (one.0 + other.0, one.1 + other.1);
+        let add = |one: (f64, f64), gains: &Vec<f64>| {
+            let own = sums(gains);
+            (one.0 + own.0, one.1 + own.1)
+        };
         let all = self.gains.iter().fold((0.0, 0.0), add);
-        let likelier = all.0 * (INDEPENDENT / self.stays.max(1) as f64).min(1.0) + self.against.min(0.0);
+        let stays: usize = self.gains.iter().map(Vec::len).sum();
+        let likelier = all.0 * (INDEPENDENT / stays.max(1) as f64).min(1.0) + self.against.min(0.0);
         (self.is_busy && errors(all) > CLEAR && likelier > LIKELIER && self.against > -LIKELIER).then_some(likelier)
+    }
+
+    /// Whether it is likelier than without the last of its tasks.
+    fn is_likelier_than(&self, without: &Self) -> bool {
+        let all = |own: &Self| own.gains.iter().flatten().sum::<f64>();
+        all(self) > all(without)
     }
 }
