@@ -64,6 +64,8 @@ pub struct Customers {
     pub population: Population,
     /// Of how many scenarios they begin operations.
     pub scenarios: usize,
+    /// How many more the model has, since each scenario has a whole number of its own.
+    pub surplus: u32,
 }
 
 /// What was found of the times of scenarios, by their numbers: it is asked for more than once, and takes long to find.
@@ -105,11 +107,12 @@ pub fn customers(scenarios: &[(&ScenarioTotal, Option<f64>)], known: &Found) -> 
     let common = (told.len() > 1).then(|| known.population(&all)).flatten();
     let common = common.filter(|common| common.gain > gains + TELLS);
     let shares = common.map(|common| shares(common.customers, &told)).unwrap_or_default();
+    let surplus = shares.iter().sum::<u32>().saturating_sub(common.map_or(0, |common| common.customers));
     let mut found = told.iter().enumerate().map(|(number, (total, rate))| {
         let population = common.or(each[number])?;
         let own = shares.get(number).copied().unwrap_or(population.customers);
         let load = load::as_customers(own, *rate, total)?;
-        Some(Customers { load, population, scenarios: if common.is_some() { told.len() } else { 1 } })
+        Some(Customers { load, population, scenarios: if common.is_some() { told.len() } else { 1 }, surplus })
     });
     rates.iter().map(|rate| rate.and_then(|_| found.next().flatten())).collect()
 }
@@ -142,9 +145,12 @@ fn shares(customers: u32, scenarios: &[(&ScenarioTotal, f64)]) -> Vec<u32> {
     scenarios.iter().map(|scenario| own(scenario) as u32).collect()
 }
 
+/// One customer too many of so many changes little (ours).
+const FEW: u32 = 10;
+
 /// Says that arrivals were taken to be those of customers.
 pub fn note(scenario: &str, found: &Customers, rate: f64, total: &ScenarioTotal) -> Diagnostic {
-    let Customers { load, population: Population { customers, range, gain, arrivals }, scenarios } = *found;
+    let Customers { load, population: Population { customers, range, gain, arrivals }, scenarios, surplus } = *found;
     let others = if scenarios > 1 { format!(" of {scenarios} scenarios together") } else { String::new() };
     let fit = match range {
         (least, Some(most)) if least == most => "no other number fits".to_owned(),
@@ -163,7 +169,15 @@ pub fn note(scenario: &str, found: &Customers, rate: f64, total: &ScenarioTotal)
             load::short(arrivals),
             load::short(gain.round())
         ));
-    load::with_sampling(told, total).with_hint(load::hint(scenario))
+    let told = load::with_sampling(told, total);
+    if surplus.saturating_mul(FEW) < customers.max(1) {
+        return told.with_hint(load::hint(scenario));
+    }
+    told.with_note(format!(
+        "the model has {} of them, a whole number for each scenario: {surplus} too many, who queue for others",
+        customers + surplus
+    ))
+    .with_hint(format!("set `population = {customers}` and `think_time` in a `[profile.NAME]` of these scenarios"))
 }
 
 /// How often operations began, and for how long that was to be seen, by how many were under way.
