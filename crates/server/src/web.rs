@@ -239,8 +239,7 @@ async fn metrics(State(service): State<Arc<Service>>) -> Response {
     family("dyelog_backlog_bytes", "gauge", "Journal that is not read yet.", &one(service.backlog()));
     let answers = ["remembered", "made"].iter().zip(service.told().counts());
     let answers: Vec<_> = answers.map(|(how, count)| (format!("{{how=\"{how}\"}}"), count)).collect();
-    let help =
-        "Models, solutions and reports of periods that were asked for: remembered from an earlier question, or made.";
+    let help = "Models, solutions, reports and differences of periods: remembered from an earlier question, or made.";
     family("dyelog_period_answers_total", "counter", help, &answers);
     family("dyelog_healthy", "gauge", "Whether all works.", &one(service.fault().is_none().into()));
     if let Some(bytes) = resident_memory() {
@@ -309,43 +308,35 @@ async fn answered(
     make: impl FnOnce(&Answer) -> Result<String, String> + Send + 'static,
 ) -> Result<String, Failed> {
     let period = asked.period()?;
-    let told = Arc::clone(service.told());
     let question = Question { form, ends: [asked.from.clone(), asked.to.clone()] };
+    let of_model = move |store: &Store| Ok(modelled(store, period)?.map(|made| made.and_then(|own| make(&own))));
+    remembered(service, question, move |store| store.state(period.from, period.to), of_model).await
+}
+
+/// The answer to a question: one that is remembered of the same state, or else it is made, and remembered where the state is the same after that.
+async fn remembered(
+    service: &Service,
+    question: Question,
+    state: impl Fn(&Store) -> Result<u128, StoreError> + Send + 'static,
+    make: impl FnOnce(&Store) -> Result<Option<Result<String, String>>, StoreError> + Send + 'static,
+) -> Result<String, Failed> {
+    let told = Arc::clone(service.told());
     let made = ask(service, move |store| {
-        let state = store.state(period.from, period.to)?;
-        if let Some(answer) = told.find(&question.form, state) {
+        let before = state(store)?;
+        if let Some(answer) = told.find(&question.form, before) {
             return Ok(Some(Ok(answer)));
         }
-        let Some(made) = modelled(store, period)? else { return Ok(None) };
-        let made = made.and_then(|answer| make(&answer)).map(Arc::from);
+        let Some(made) = make(store)? else { return Ok(None) };
+        let made = made.map(Arc::from);
         if let Ok(answer) = &made
-            && store.state(period.from, period.to)? == state
+            && state(store)? == before
         {
-            told.keep(question, state, answer);
+            told.keep(question, before, answer);
         }
         Ok(Some(made))
     });
     let unsolvable = |why| Failed(StatusCode::UNPROCESSABLE_ENTITY, why);
     Ok(made.await?.ok_or_else(nothing)?.map_err(unsolvable)?.to_string())
-}
-
-/// The model of a period, and something made of it and of what else the store has.
-async fn answered_by(
-    service: &Service,
-    asked: &Asked,
-    make: impl FnOnce(&mut Store, &Answer) -> Result<Result<String, String>, StoreError> + Send + 'static,
-) -> Result<String, Failed> {
-    let period = asked.period()?;
-    let made = ask(service, move |store| match modelled(store, period)? {
-        None => Ok(None),
-        Some(Ok(answer)) => Ok(Some(make(store, &answer)?)),
-        Some(Err(why)) => Ok(Some(Err(why))),
-    });
-    match made.await? {
-        None => Err(nothing()),
-        Some(Err(why)) => Err(Failed(StatusCode::UNPROCESSABLE_ENTITY, why)),
-        Some(Ok(text)) => Ok(text),
-    }
 }
 
 /// The model of a period, which tells what changes within it; `None` where nothing was recorded.
@@ -397,13 +388,20 @@ async fn difference(State(service): State<Arc<Service>>, Asking(asked): Asking<A
         let why = "`other_from` and `other_to` name the period to compare with, and neither is given";
         return Err(Failed(StatusCode::BAD_REQUEST, why.to_owned()));
     }
+    let form = format!("difference {other_from:?} {other_to:?}");
     let other = Asked { from: other_from, to: other_to }.period()?;
-    let compare = move |store: &mut Store, answer: &Answer| -> Result<Result<String, String>, StoreError> {
-        let other =
-            modelled(store, other)?.unwrap_or_else(|| Err("nothing was recorded in the other period".to_owned()));
-        Ok(other.map(|other| answer.difference(&other)))
+    let period = Asked { from: from.clone(), to: to.clone() }.period()?;
+    let state = move |store: &Store| {
+        let [own, other] = [period, other].map(|period| store.state(period.from, period.to));
+        Ok(own?.rotate_left(1).wrapping_add(other?))
     };
-    Ok(answered_by(&service, &Asked { from, to }, compare).await?.into_response())
+    let compare = move |store: &Store| {
+        let Some(own) = modelled(store, period)? else { return Ok(None) };
+        let nothing = || Err("nothing was recorded in the other period".to_owned());
+        let other = modelled(store, other)?.unwrap_or_else(nothing);
+        Ok(Some(own.and_then(|own| Ok(own.difference(&other?)))))
+    };
+    Ok(remembered(&service, Question { form, ends: [from, to] }, state, compare).await?.into_response())
 }
 
 async fn front(State(service): State<Arc<Service>>) -> Result<Response, Failed> {

@@ -230,6 +230,53 @@ fn a_period_that_moves_along_is_told_again_until_something_comes() {
     assert_eq!(figures()[1], 3);
 }
 
+/// A difference depends on both of its periods.
+#[test]
+fn a_difference_is_told_again_until_either_period_changes() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = Program::start(&folder.path().join("store.db"), &["--grace", "0.1"]);
+    let put = |spans: &[Recorded], folded: u64| {
+        assert_eq!(program.put(&request(spans)).unwrap().status, 200);
+        let begin = Instant::now();
+        while program.figure("dyelog_spans{state=\"folded\"}") < folded {
+            assert!(begin.elapsed() < Duration::from_secs(20), "not folded in time");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    };
+    let figures =
+        || ["remembered", "made"].map(|how| program.figure(&format!("dyelog_period_answers_total{{how=\"{how}\"}}")));
+    let (first, second) = ("2023-11-14T22:13:20Z", "2023-11-14T22:13:30Z");
+    let ask = |from: &str, to: &str| {
+        let path = format!("/v1/period/difference?from={from}&to={second}&other_from={second}&other_to={to}");
+        let answer = program.ask("GET", &path, &[], b"").unwrap();
+        (answer.status, answer.text())
+    };
+    let spans: Vec<Recorded> = (0..20).flat_map(|number| trace(number, BEGIN + number * SECOND, &[3, 4])).collect();
+    put(&spans, 60);
+    let begin = Instant::now();
+    let told = loop {
+        let told = ask(first, "2023-11-14T22:13:40Z");
+        if told.0 == 200 {
+            break told;
+        }
+        assert!(begin.elapsed() < Duration::from_secs(20), "{told:?}");
+        std::thread::sleep(Duration::from_millis(50));
+    };
+    let made = figures()[1];
+    assert_eq!(ask(first, "2023-11-14T22:13:40Z"), told);
+    assert_eq!(figures()[1], made);
+    // Each of both periods changes.
+    for (number, late) in [(40, BEGIN + 5 * SECOND), (41, BEGIN + 15 * SECOND)] {
+        let before = ask(first, "2023-11-14T22:13:40Z");
+        put(&trace(number, late, &[30]), 63);
+        let begin = Instant::now();
+        while ask(first, "2023-11-14T22:13:40Z") == before {
+            assert!(begin.elapsed() < Duration::from_secs(20), "not told in time");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+}
+
 /// Answers are remembered for as long as nothing comes to their period that changes them.
 #[test]
 fn an_answer_is_told_again_until_something_comes_late() {
