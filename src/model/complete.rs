@@ -72,7 +72,7 @@ pub fn complete_as_traced(
         .into());
     }
     let given = configuration;
-    let colocated = traced.map_or_else(|| servers::colocated(sub, given), |traced| traced.colocated.clone());
+    let colocated = traced.map_or_else(|| servers::colocated(recorded, given), |traced| traced.colocated.clone());
     let deployment::Placed { configuration, findings: found, uneven, .. } =
         deployment::placed_together(sub, given, &colocated);
     let configuration = &configuration;

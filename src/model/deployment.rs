@@ -10,7 +10,7 @@ use crate::diagnostic::names::Name;
 use crate::diagnostic::{Diagnostic, Place, Severity};
 use crate::lqn::deployment::{Replica, Seen};
 use crate::lqn::submodel::{EntryTotal, Interaction, SubModel};
-use crate::lqn::{Dispatching, Multiplicity};
+use crate::lqn::{Dispatching, Model, Multiplicity, Task};
 use crate::model::config::{Configuration, ProcessorSettings, TaskSettings};
 use crate::model::demand::is_measured;
 use crate::model::pace::{self, Pace};
@@ -82,7 +82,8 @@ pub fn placed(sub: &SubModel, configuration: &Configuration) -> Placed {
 
 /// The same where it is known which tasks share machines that traces do not name.
 pub fn placed_together(sub: &SubModel, configuration: &Configuration, colocated: &[Colocated]) -> Placed {
-    let mut placing = Placing { placed: configuration.clone(), colocated: colocated.to_vec(), ..Placing::default() };
+    let colocated: Vec<Colocated> = colocated.iter().filter_map(|own| own.left_by(configuration)).collect();
+    let mut placing = Placing { placed: configuration.clone(), colocated: colocated.clone(), ..Placing::default() };
     let tasks = instances(sub);
     // A user who says where one task runs keeps it there. One who says what its own processor is like, or gives it other copies than there are machines,
     // lets it have a processor of its own.
@@ -114,7 +115,7 @@ pub fn placed_together(sub: &SubModel, configuration: &Configuration, colocated:
     }
     on.retain(|_, sharing| sharing.len() > 1);
     let mut shared: BTreeSet<&str> = BTreeSet::new();
-    for own in colocated {
+    for own in &colocated {
         shared.extend(own.tasks.iter().map(String::as_str));
         placing.colocate(own);
     }
@@ -177,6 +178,19 @@ pub fn placed_together(sub: &SubModel, configuration: &Configuration, colocated:
     placing.finish()
 }
 
+/// A configuration with tasks on the processors that a model has them on, where neither it nor the traces say where they run.
+pub fn placed_as_in(model: &Model, sub: &SubModel, mut configuration: Configuration) -> Configuration {
+    let free = servers::without_machine(sub, &configuration);
+    let of_model = |task: &&Task| free.contains(&*task.name);
+    let processor = |task: &Task| model.processors[task.processor.index()].name.to_string();
+    let placed: Vec<(String, String)> =
+        model.tasks.iter().filter(of_model).map(|task| (task.name.to_string(), processor(task))).collect();
+    for (task, processor) in placed {
+        configuration.tasks.entry(task).or_insert_with(|| TaskSettings::at(Place::Nowhere)).processor = Some(processor);
+    }
+    configuration
+}
+
 #[derive(Debug, Default)]
 struct Placing {
     placed: Configuration,
@@ -220,7 +234,7 @@ impl Placing {
 
     /// Puts tasks on the processor of a machine that they were found to share.
     fn colocate(&mut self, own: &Colocated) {
-        let processor = own.processor();
+        let processor = &own.processor;
         self.placed.tenants.insert(processor.clone(), u32::try_from(own.tasks.len()).unwrap_or(u32::MAX));
         for task in &own.tasks {
             let settings = self.placed.tasks.entry(task.clone()).or_insert_with(|| TaskSettings::at(Place::Nowhere));
@@ -535,6 +549,32 @@ fn uneven(processor: &str, loads: &BTreeMap<&str, MachineLoad>) -> Option<(Strin
 /// What an instance is at: its machine, else itself.
 pub(super) fn site(replica: &Replica) -> Name {
     if replica.machine.is_some() { replica.machine } else { replica.instance }
+}
+
+/// Tasks of which traces tell the machine, its cores, or several instances.
+pub(super) fn named(sub: &SubModel) -> BTreeSet<&str> {
+    let tasks = instances(sub);
+    let mut tenants: BTreeMap<&str, usize> = BTreeMap::new();
+    for machine in tasks.values().flat_map(|own| &own.machines) {
+        *tenants.entry(machine).or_default() += 1;
+    }
+    let is_machine = |name: &&str, task: &str| tenants[*name] > 1 || !is_container(name, task);
+    let is_named = |(task, own): &(&&str, &Instances<'_>)| {
+        own.together > 1 || own.cores > 0 || own.machines.iter().any(|name| is_machine(name, task))
+    };
+    tasks.iter().filter(is_named).map(|(task, _)| *task).collect()
+}
+
+/// Whether the name of a host is that of a container and not of a machine: a digest of Docker's, or a pod of a deployment of Kubernetes.
+fn is_container(name: &str, task: &str) -> bool {
+    let is_digest = matches!(name.len(), 12 | 64) && name.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let is_part = |part: &str, least: usize| {
+        (least..=10).contains(&part.len())
+            && part.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
+    };
+    let is_suffix = |rest: &str| rest.split_once('-').is_some_and(|(set, pod)| is_part(set, 8) && is_part(pod, 5));
+    let is_pod = name.strip_prefix(task).and_then(|rest| rest.strip_prefix('-')).is_some_and(is_suffix);
+    is_digest || is_pod
 }
 
 /// By task.

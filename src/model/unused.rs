@@ -82,7 +82,7 @@ pub fn check_placed(sub: &SubModel, configuration: &Configuration, placed: &Conf
         );
     }
     findings.extend(clashes);
-    findings.extend(unallocated(&tasks, &customers, configuration));
+    findings.extend(unallocated(&tasks, &customers, configuration, placed));
     findings.extend(near_processors(&tasks, configuration));
     findings.sort_by(|left, right| left.place.cmp(&right.place));
     findings
@@ -93,10 +93,13 @@ fn unallocated(
     tasks: &BTreeSet<&str>,
     customers: &BTreeSet<&str>,
     configuration: &Configuration,
+    placed: &Configuration,
 ) -> Option<Diagnostic> {
-    let allocated = |task: &&str| configuration.tasks.get(*task).is_some_and(|settings| settings.processor.is_some());
-    let (with, without): (BTreeSet<&str>, BTreeSet<&str>) =
-        tasks.iter().copied().filter(|task| !customers.contains(task)).partition(|task| allocated(task));
+    let allocated = |by: &Configuration, task: &str| by.tasks.get(task).is_some_and(|own| own.processor.is_some());
+    let tasks = tasks.iter().copied().filter(|task| !customers.contains(task));
+    let (with, mut without): (BTreeSet<&str>, BTreeSet<&str>) = tasks.partition(|task| allocated(configuration, task));
+    // Traces tell where some run.
+    without.retain(|task| !allocated(placed, task));
     if with.is_empty() || without.is_empty() {
         return None;
     }

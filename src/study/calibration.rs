@@ -18,7 +18,7 @@ use crate::lqn::submodel::{EntryTotal, SubModel};
 use crate::lqn::{Body, Calibration, EntryId, Model};
 use crate::model::config::ScenarioSettings;
 use crate::model::utilisation::{Busy, Measured};
-use crate::model::{Configuration, Joint, Load, LoadTraces, Origins, codes};
+use crate::model::{Colocated, Configuration, Joint, Load, LoadTraces, Origins, codes};
 use crate::study::at_load::ScenarioLoad;
 use crate::study::calibration::fit::{Fitted, Target};
 use crate::study::calibration::forms::Shaped;
@@ -161,7 +161,7 @@ pub fn calibrate(
     let resampled = forms::resampled(&model, &all, &shaped[taken_form].origins);
     let mut left_out: Vec<Option<f64>> = vec![None; loads.len()];
     if loads.len() > 1 {
-        let off = |number: &usize| without(*number, loads, &configuration, &traces, &targets);
+        let off = |number: &usize| without(*number, loads, &configuration, (&traces, joint.colocated()), &targets);
         left_out = in_parallel(&every, threads, &off);
     }
     let error = left_out.iter().flatten().copied().fold(0.0, f64::max);
@@ -232,7 +232,7 @@ fn without(
     number: usize,
     loads: &[CalibrationLoad],
     configuration: &Configuration,
-    traces: &[LoadTraces<'_>],
+    (traces, colocated): (&[LoadTraces<'_>], &[Colocated]),
     targets: &[Target],
 ) -> Option<f64> {
     let left = |at: &usize| *at != number;
@@ -240,7 +240,7 @@ fn without(
     let traces: Vec<LoadTraces<'_>> = (0..loads.len()).filter(left).map(|at| traces[at]).collect();
     let others: Vec<Target> = (0..loads.len()).filter(left).map(|at| targets[at].clone()).collect();
     let every: Vec<usize> = (0..others.len()).collect();
-    let shaped = Shaped::best(&merged(&kept), configuration, &Joint::of(&traces)).ok()?;
+    let shaped = Shaped::best(&merged(&kept), configuration, &Joint::of_colocated(&traces, colocated)).ok()?;
     let fits = fit::fits(&shaped, &others, &every);
     let best = fits.iter().min_by(|left, right| left.misfit.total_cmp(&right.misfit))?;
     let compared = targets[number].compared(&shaped.adjusted(*best));

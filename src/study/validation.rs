@@ -8,7 +8,7 @@ use crate::lqn::results::Results;
 use crate::lqn::submodel::SubModel;
 use crate::lqn::{Model, Multiplicity, Scheduling};
 use crate::model::utilisation::Busy;
-use crate::model::{Configuration, complete, traced};
+use crate::model::{Configuration, complete, placed_as_in, traced};
 use crate::solve::bounds::Resource;
 use crate::solve::{SolveOptions, solve};
 use crate::study::at_load::{AtLoad, ScenarioLoad, at_load, responses};
@@ -144,7 +144,7 @@ pub fn validate(
     configuration: &Configuration,
     threads: usize,
 ) -> Result<LoadValidation, Diagnostics> {
-    let configuration = without_loads(configuration);
+    let configuration = placed_as_in(model, measured.submodel, without_loads(configuration));
     let (seen, _, origins) = complete(measured.submodel, &configuration)?;
     let (loads, unknown) = ScenarioLoad::all(&seen, &origins);
     let mut at = at_load(model, &loads);

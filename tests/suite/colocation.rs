@@ -113,7 +113,8 @@ fn services_of_two_machines_are_told_apart() {
 #[test]
 fn names_and_settings_go_before_times() {
     let docker: [Service<'_>; 2] = [("a", &[("host.name", "3f4e1c9a2b7d")]), ("b", &[("host.name", "b1946ac92492")])];
-    let pods: [Service<'_>; 2] = [("a", &[("host.name", "a-dc5557677-9t7xw")]), ("b", &[("host.name", "b-0")])];
+    let pods: [Service<'_>; 2] =
+        [("a", &[("host.name", "a-dc5557677-9t7xw")]), ("b", &[("host.name", "b-6bfdb55ffc-qbc8v")])];
     for services in [docker, pods] {
         let (model, _) = completed(&on_one(1, 1, 0.6, &services), "");
         assert_eq!(processors(&model).len(), 1, "{services:?}");
@@ -122,7 +123,9 @@ fn names_and_settings_go_before_times() {
     let several: [Service<'_>; 3] =
         [("a", &[("service.instance.id", "1")]), ("a", &[("service.instance.id", "2")]), ("b", &[])];
     let cores: [Service<'_>; 2] = [("a", &[("container.id", "x"), ("k8s.container.cpu.limit", "1")]), ("b", &[])];
-    for services in [&named[..], &several, &cores] {
+    // Virtual machines are called after what they are for.
+    let after: [Service<'_>; 2] = [("a", &[("host.name", "a-01")]), ("b", &[("host.name", "b.example.com")])];
+    for services in [&named[..], &several, &cores, &after] {
         let (model, _) = completed(&on_one(1, 1, 0.6, services), "");
         assert_eq!(processors(&model).len(), 2, "{services:?}");
     }
@@ -132,6 +135,8 @@ fn names_and_settings_go_before_times() {
         "[processor.b]\nmultiplicity = 2\n",
         "[defaults]\nmultiplicity = \"infinite\"\n",
         "[task.a]\nreplicas = 2\n",
+        // Another one was put beside it.
+        "[task.c]\nprocessor = \"b\"\n",
     ] {
         let (model, _) = completed(&text, settings);
         assert_eq!(processors(&model).iter().filter(|own| own.0 == "a" || own.0 == "b").count(), 2, "{settings}");
@@ -192,4 +197,34 @@ fn several_loads_share_what_one_of_them_tells() {
             (own.response.predicted.expect("it is steady"), own.response.measured.expect("spans have times"));
         assert!((predicted / measured - 1.0).abs() < 0.15, "{predicted} for {measured}");
     }
+}
+
+/// What is asked of a changed system goes before what was found of the traced one.
+#[test]
+fn questions_put_services_elsewhere() {
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    fs::write(folder.path().join("t.jsonl"), on_one(4, 1, 0.7, &UNNAMED)).expect("the folder is writable");
+    let ask = |more: &[&str]| {
+        let first = ["whatif", "t.jsonl", "--show", "processor.machine of a.utilization", "--format", "json"];
+        let (code, text, words) = run(folder.path(), &[&first, more].concat());
+        assert_eq!(code, 0, "{words}");
+        let swept: serde_json::Value = serde_json::from_str(&text).expect("it is JSON");
+        swept["points"][0]["figures"][0].as_f64().expect("a number")
+    };
+    let (before, after) = (ask(&["--set", "task.a.threads=infinite"]), ask(&["--set", "task.c.processor=c"]));
+    // A third of the work is gone.
+    assert!((after / before * 1.5 - 1.0).abs() < 0.05, "{before} and {after}");
+}
+
+/// A quiet load shows no machine that services share: it is held against the processor that the model has.
+#[test]
+fn a_quiet_load_is_held_against_the_same_machine() {
+    let of = |seed: u64, busy: f64| reduced("t.jsonl", on_one(seed, 4, busy, &UNNAMED).as_bytes());
+    let (model, ..) = complete(&of(2, 0.7), &Configuration::default()).expect("there are requests");
+    let quiet = of(1, 0.15);
+    let measured = Measured { name: "quiet".to_owned(), submodel: &quiet, busy: BTreeMap::new() };
+    let held = validate(&model, &measured, &Configuration::default(), 2).expect("it can be solved");
+    let own = held.processors.iter().find(|own| *own.name == *"machine of a").expect("the model has it");
+    let (predicted, seen) = (own.busy.predicted.expect("it is steady"), own.busy.measured.expect("traces show it"));
+    assert!((seen / predicted - 1.0).abs() < 0.1, "{seen} for {predicted}");
 }

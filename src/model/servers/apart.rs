@@ -108,6 +108,11 @@ impl Slopes {
     /// Of sums of products of the length and both numbers, about their means.
     fn of(pooled: [[f64; 3]; 3]) -> Option<Self> {
         let [_, [_, own, both], [_, _, others]] = pooled;
+        // Work of one thread finds no other of its own.
+        if own <= 0.0 && others > 0.0 {
+            let (slope, error) = (pooled[2][0] / others, others.sqrt().recip());
+            return Some(Self { own: 0.0, others: slope, error, error_of_others: error });
+        }
         let determinant = own * others - both * both;
         (determinant > f64::EPSILON * own * others).then(|| Self {
             own: (pooled[1][0] * others - pooled[2][0] * both) / determinant,

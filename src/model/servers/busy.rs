@@ -56,6 +56,7 @@ pub fn hosts(parts: &Parts<'_>, configuration: &Configuration, observed: &Observ
             measured: None,
             waits: false,
             or_waits: None,
+            or_works: None,
             bound: None,
             alone: busy,
             latency: None,

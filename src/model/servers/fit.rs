@@ -86,6 +86,8 @@ pub(super) struct Fit {
     pub busy: Option<f64>,
     /// So many servers of which so many are busy would fit as well, if stays wait for something that was not traced.
     pub or_waits: Option<(u32, f64)>,
+    /// Where stays wait, so many servers would fit nearly as well if they waited for nothing else.
+    pub or_works: Option<u32>,
     /// Minus the logarithm of how likely it is.
     pub unlikelihood: f64,
     /// What speaks against it, beside lengths of stays being unlikely.
@@ -115,8 +117,20 @@ impl Fit {
         imputed: Imputed,
         (unlikelihood, against): (f64, f64),
     ) -> Self {
-        let (fitting, busy, or_waits) = (Vec::new(), None, None);
-        Self { servers, is_delay: false, discipline, range, imputed, fitting, busy, or_waits, unlikelihood, against }
+        let (fitting, busy, or_waits, or_works) = (Vec::new(), None, None, None);
+        Self {
+            servers,
+            is_delay: false,
+            discipline,
+            range,
+            imputed,
+            fitting,
+            busy,
+            or_waits,
+            or_works,
+            unlikelihood,
+            against,
+        }
     }
 }
 
@@ -157,6 +171,11 @@ pub(super) fn fitted(occupancy: &Occupancy, probability: f64, seen: f64, known: 
         }
     }
     beside_waits(occupancy, probability, seen, known, fit)
+}
+
+/// The same where stays wait for nothing else.
+pub(super) fn without_waits(occupancy: &Occupancy, probability: f64, seen: f64, known: Known) -> Fit {
+    fitted_where(occupancy, probability, seen, known, false)
 }
 
 /// The servers of a host without regard to how many cores are told, of which `all` are.
@@ -217,7 +236,8 @@ fn beside_waits(occupancy: &Occupancy, probability: f64, seen: f64, known: Known
     }
     match best {
         Some((score, own)) if is_given && score < fit.unlikelihood || score + CLEARLY < fit.unlikelihood => {
-            Fit { unlikelihood: score, ..own }
+            let or_works = Some(fit.servers).filter(|servers| !is_given && *servers > own.servers);
+            Fit { unlikelihood: score, or_works, ..own }
         }
         Some((_, own)) if !is_given => {
             fit.or_waits = own.busy.map(|busy| (own.servers, busy));

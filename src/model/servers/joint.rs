@@ -116,8 +116,12 @@ struct View<'v, 's> {
 impl Joint {
     /// Of traces, one a load.
     pub fn of(loads: &[LoadTraces<'_>]) -> Self {
-        let colocated = colocation::most_telling(loads);
-        let placed = |(sub, own): &LoadTraces<'_>| deployment::placed_together(sub, own, &colocated).configuration;
+        Self::of_colocated(loads, &colocation::most_telling(loads))
+    }
+
+    /// The same where it is known which tasks share machines that traces do not name.
+    pub fn of_colocated(loads: &[LoadTraces<'_>], colocated: &[Colocated]) -> Self {
+        let placed = |(sub, own): &LoadTraces<'_>| deployment::placed_together(sub, own, colocated).configuration;
         let placed: Vec<Configuration> = loads.iter().map(placed).collect();
         let loads: Vec<LoadTraces<'_>> = loads.iter().zip(&placed).map(|((sub, _), own)| (*sub, own)).collect();
         let loads = &loads[..];
@@ -267,12 +271,17 @@ impl Joint {
                 }
             }
         }
-        Self { hosts, measured, busy, colocated }
+        Self { hosts, measured, busy, colocated: colocated.to_vec() }
     }
 
     /// Orders of service in which hosts may have worked.
     pub fn disciplines(&self) -> BTreeSet<Discipline> {
         self.hosts.values().flat_map(|tries| &tries.tried).map(|tried| tried.discipline).collect()
+    }
+
+    /// Tasks that share machines which traces do not name.
+    pub fn colocated(&self) -> &[Colocated] {
+        &self.colocated
     }
 
     /// Says which tasks share machines that traces do not name.
@@ -420,6 +429,7 @@ fn chosen(tries: &[Tried], form: Form) -> (&Tried, Host) {
         measured: None,
         waits: false,
         or_waits: None,
+        or_works: None,
         bound: None,
         alone: 0.0,
         latency: None,

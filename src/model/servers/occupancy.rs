@@ -378,13 +378,11 @@ impl Occupancy {
         Served { had, dependence, uneven, early, likelihood, rates }
     }
 
-    /// The same by recorded stay, in the order of their begins, with the entry of each.
-    pub fn likelihood_of_each(&self, served: &Served) -> Vec<(usize, f64)> {
-        let each = self.likelihoods(&self.by_ratio, &served.had, &served.rates);
-        self.recorded(std::iter::repeat(()))
-            .zip(each)
-            .map(|((stay, ()), own)| (stay.entry, own.unwrap_or(0.0)))
-            .collect()
+    /// The same by recorded stay, in the order of their begins, with the entry of each; `None` of one that tells nothing. A stay that cannot have ended when it did is as unlikely beside any
+    /// others: relative to its own length.
+    pub fn likelihood_of_each(&self, served: &Served) -> Vec<(usize, Option<f64>)> {
+        let each = self.likelihoods(&self.by_ratio, &served.had, &served.rates, |stay| stay.length() as f64);
+        self.recorded(std::iter::repeat(())).zip(each).map(|((stay, ()), own)| (stay.entry, own)).collect()
     }
 
     /// The logarithm of how likely lengths of stays are, as [`Served::likelihood`], to be compared with the same stays without some time of each.

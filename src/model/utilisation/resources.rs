@@ -35,7 +35,7 @@ pub struct Known<'s> {
 
 impl<'s> Known<'s> {
     pub fn of(sub: &'s SubModel, configuration: &Configuration) -> Self {
-        // What is measured of a task tells where it runs: it has a processor of its own name.
+        // A task that is measured by its name keeps a processor of that name.
         let placed = deployment::placed_together(sub, configuration, &[]).configuration;
         let tasks = tasks_of(sub, &placed);
         let mut on: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();

@@ -266,9 +266,9 @@ fn a_difference_is_told_again_until_either_period_changes() {
     assert_eq!(ask(first, "2023-11-14T22:13:40Z"), told);
     assert_eq!(figures()[1], made);
     // Each of both periods changes.
-    for (number, late) in [(40, BEGIN + 5 * SECOND), (41, BEGIN + 15 * SECOND)] {
+    for (number, late, folded) in [(40, BEGIN + 5 * SECOND, 63), (41, BEGIN + 15 * SECOND, 66)] {
         let before = ask(first, "2023-11-14T22:13:40Z");
-        put(&trace(number, late, &[30]), 63);
+        put(&trace(number, late, &[30]), folded);
         let begin = Instant::now();
         while ask(first, "2023-11-14T22:13:40Z") == before {
             assert!(begin.elapsed() < Duration::from_secs(20), "not told in time");

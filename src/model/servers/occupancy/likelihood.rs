@@ -44,7 +44,7 @@ impl Occupancy {
     pub(super) fn likelihood_with_error(&self, scale: &Scale, had: &[f64], rates: &[f64]) -> (f64, f64) {
         let (mut sum, mut squares, mut count) = (0.0_f64, 0.0_f64, 0_usize);
         let (mut batch, mut in_batch) = (0.0_f64, 0_usize);
-        for own in self.likelihoods(scale, had, rates).into_iter().flatten() {
+        for own in self.likelihoods(scale, had, rates, |_| self.mean_length).into_iter().flatten() {
             (batch, in_batch, count) = (batch + own, in_batch + 1, count + 1);
             if in_batch == BATCH {
                 (sum, squares) = (sum + batch, squares + batch * batch);
@@ -55,15 +55,25 @@ impl Occupancy {
         ((sum + batch) / count, squares.sqrt() / count)
     }
 
-    /// The same of each recorded stay; `None` of one whose kind tells nothing.
-    pub(super) fn likelihoods(&self, scale: &Scale, had: &[f64], rates: &[f64]) -> Vec<Option<f64>> {
+    /// The same of each recorded stay; `None` of one whose kind tells nothing. One that cannot have ended when it did is unlikely relative to a usual length, nanoseconds.
+    pub(super) fn likelihoods(
+        &self,
+        scale: &Scale,
+        had: &[f64],
+        rates: &[f64],
+        usual: impl Fn(&Seen) -> f64,
+    ) -> Vec<Option<f64>> {
         let (bins, densities) = self.densities(scale, had, rates);
         let of = |(place, (stay, rate)): (usize, (&Seen, f64))| {
             if !self.telling[stay.kind] || self.is_blurred[stay.kind] {
                 return None;
             }
             let rate = if rate > 0.0 && rate < 1.0 { rate.ln() } else { 0.0 };
-            Some(self.density(&densities, stay.kind, bins[place]) + rate - scale.alone[place])
+            let density = match bins[place] {
+                OUT => (IMPOSSIBLE / usual(stay)).ln(),
+                bin => densities[stay.kind][usize::from(bin)],
+            };
+            Some(density + rate - scale.alone[place])
         };
         self.recorded(rates.iter().copied()).enumerate().map(of).collect()
     }
