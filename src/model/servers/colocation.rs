@@ -131,7 +131,9 @@ pub fn found(sub: &SubModel, configuration: &Configuration) -> Vec<Colocated> {
     let lasting = lasting::candidates(&parts, observed.seconds);
     let only_waits = |index: &EntryIndex| lasting.get(index).is_some_and(Lasting::is_too_long);
     let mut hosts = hosts_of(&parts, configuration);
-    hosts.values_mut().for_each(|entries| entries.retain(|index| !only_waits(index)));
+    for entries in hosts.values_mut() {
+        entries.retain(|index| !only_waits(index));
+    }
     hosts.retain(|name, entries| unnamed.contains(&**name) && waits::is_recorded(&parts, entries));
     let mut hosts: Vec<(String, Vec<EntryIndex>)> = hosts.into_iter().collect();
     if hosts.len() > MOST {
