@@ -124,7 +124,7 @@ pub fn measured(
     configuration: &Configuration,
 ) -> Result<(Measured, Vec<Diagnostic>), Diagnostics> {
     let Some(first) = series.first() else { return Ok((Measured::default(), Vec::new())) };
-    let known = Known::of(sub, configuration);
+    let known = Known::of_series(sub, configuration, series);
     let tasks = &known.tasks;
     let (Matched { found, machines: whole }, mut findings) = matched(series, &known)?;
     let Some(window) = recorded(sub) else {

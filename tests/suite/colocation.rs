@@ -228,3 +228,37 @@ fn a_quiet_load_is_held_against_the_same_machine() {
     let (predicted, seen) = (own.busy.predicted.expect("it is steady"), own.busy.measured.expect("traces show it"));
     assert!((seen / predicted - 1.0).abs() < 0.1, "{seen} for {predicted}");
 }
+
+/// Metrics of containers tell how much each service works, and not where; a column that is called after a service is of a processor of that name.
+#[test]
+fn services_whose_containers_are_measured_share_a_machine() {
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).expect("the folder is writable");
+    write("t.jsonl", &on_one(1, 1, 0.6, &UNNAMED[..2]));
+    let (mut containers, mut columns) = (String::new(), "time,a (%)\n".to_owned());
+    for second in 0..600 {
+        for (service, busy) in [("a", 0.4), ("b", 0.2)] {
+            let total = 5.0 + busy * f64::from(second);
+            let at = 1_700_000_000 + second;
+            containers += &format!("container_cpu_usage_seconds_total{{container=\"{service}\"}} {total} {at}000\n");
+        }
+        columns += &format!("{},40\n", 1_700_000_000 + second);
+    }
+    write("containers.prom", &containers);
+    write("columns.csv", &columns);
+    let solved = |file: &str| {
+        let (code, text, words) = run(folder.path(), &["solve", "t.jsonl", "--utilisation", file, "--format", "json"]);
+        assert_eq!(code, 0, "{words}");
+        let solved: serde_json::Value = serde_json::from_str(&text).expect("it is JSON");
+        let processors = solved["processors"].as_array().expect("an array").clone();
+        let of = |own: &serde_json::Value| {
+            (own["name"].as_str().unwrap_or_default().to_owned(), own["utilization"].as_f64().unwrap_or_default())
+        };
+        processors.iter().map(of).collect::<Vec<_>>()
+    };
+    let shared = solved("containers.prom");
+    assert_eq!(shared.len(), 1);
+    assert!(shared[0].0 == "machine of a" && (shared[0].1 / 0.6 - 1.0).abs() < 0.05, "{shared:?}");
+    let apart: Vec<String> = solved("columns.csv").into_iter().map(|own| own.0).collect();
+    assert_eq!(apart, ["a", "b"]);
+}

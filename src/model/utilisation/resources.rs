@@ -34,9 +34,22 @@ pub struct Known<'s> {
 }
 
 impl<'s> Known<'s> {
+    /// Of tasks of which each has a processor, where neither traces nor the configuration say otherwise.
     pub fn of(sub: &'s SubModel, configuration: &Configuration) -> Self {
-        // A task that is measured by its name keeps a processor of that name.
-        let placed = deployment::placed_together(sub, configuration, &[]).configuration;
+        Self::placed(sub, deployment::placed_together(sub, configuration, &[]).configuration)
+    }
+
+    /// What these series may be of. Times may tell that tasks share a machine; but a column that is called after a task, and is of no process, is of a processor of that name.
+    pub fn of_series(sub: &'s SubModel, configuration: &Configuration, series: &[Series]) -> Self {
+        let apart = Self::of(sub, configuration);
+        let is_named = |name: &String| apart.task_names.contains(name);
+        if series.iter().any(|own| !is_of_process(&own.metric) && own.resources.iter().any(is_named)) {
+            return apart;
+        }
+        Self::placed(sub, deployment::placed(sub, configuration).configuration)
+    }
+
+    fn placed(sub: &'s SubModel, placed: Configuration) -> Self {
         let tasks = tasks_of(sub, &placed);
         let mut on: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
         for (replica, _) in sub.deployment.replicas().filter(|(replica, _)| replica.machine.is_some()) {
