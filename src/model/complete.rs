@@ -34,14 +34,15 @@ pub fn complete(
 
 /// What traces tell of the hosts of a system that is configured so.
 pub fn traced(sub: &SubModel, configuration: &Configuration) -> Traced {
-    let deployment::Placed { configuration, colocated, .. } = &deployment::placed(sub, configuration);
     let decided = weave::decided(sub);
     let mut parts = Parts::of_decided(&decided);
     let lost = parts.leave_out_fragments();
     parts.configure(configuration, &mut Vec::new());
     let lost = fragments::lost_part(&lost, &parts);
+    let colocated = servers::colocated_in(&parts, configuration, lost);
+    let configuration = &deployment::placed_together(sub, configuration, &colocated).configuration;
     let mut traced = Traced::of(&parts, configuration, lost, &population::Found::default());
-    traced.colocated.clone_from(colocated);
+    traced.colocated = colocated;
     traced
 }
 
@@ -72,13 +73,16 @@ pub fn complete_as_traced(
         .into());
     }
     let given = configuration;
-    let colocated = traced.map_or_else(|| servers::colocated(recorded, given), |traced| traced.colocated.clone());
-    let deployment::Placed { configuration, findings: found, uneven, .. } =
+    let mut clashes = Vec::new();
+    parts.configure(given, &mut clashes);
+    let lost_spans = fragments::lost_part(&lost, &parts);
+    let found = || servers::colocated_in(&parts, given, lost_spans);
+    let colocated = traced.map_or_else(found, |traced| traced.colocated.clone());
+    let deployment::Placed { configuration, findings: found, uneven } =
         deployment::placed_together(sub, given, &colocated);
     let configuration = &configuration;
     let mut findings = crate::model::unused::check_placed(sub, given, configuration);
-    parts.configure(configuration, &mut findings);
-    let lost_spans = fragments::lost_part(&lost, &parts);
+    findings.extend(clashes);
     let known = population::Found::default();
     // Neither asks the other, and both look at all times that are kept.
     let (own, work) = together::both(

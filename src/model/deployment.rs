@@ -71,8 +71,6 @@ pub struct Placed {
     pub findings: Vec<Diagnostic>,
     /// By processor, how many times as busy as the mean of its copies the busiest one is, where that is much.
     pub uneven: BTreeMap<String, f64>,
-    /// Tasks that share machines which traces do not name.
-    pub colocated: Vec<Colocated>,
 }
 
 /// Places tasks on processors where the configuration does not.
@@ -401,8 +399,7 @@ impl Placing {
             ));
         }
         notes.extend(servers::colocation_note(&self.colocated));
-        let Self { placed: configuration, factors: uneven, colocated, .. } = self;
-        Placed { configuration, findings: notes, uneven, colocated }
+        Placed { configuration: self.placed, findings: notes, uneven: self.factors }
     }
 }
 

@@ -4,7 +4,7 @@
 //! others of its own instance make an invocation longer, and those of other instances do not. Where threads of all instances share all cores, all others make it longer by as
 //! much. So the lengths of stays are regressed on both numbers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::lqn::stays::{Rank, Stay, UNDATED};
 use crate::lqn::submodel::{EntryTotal, SubModel};
@@ -56,6 +56,11 @@ pub(super) struct Slopes {
 /// Sums over stays of one kind: count, sums, and sums of products of the length and both numbers.
 type Moments = (f64, [f64; 3], [[f64; 3]; 3]);
 
+/// A number for each, in their order.
+fn numbers<K: Ord>(all: impl IntoIterator<Item = K>) -> BTreeMap<K, usize> {
+    all.into_iter().collect::<BTreeSet<K>>().into_iter().zip(0..).collect()
+}
+
 impl Slopes {
     /// Of stays with their kinds, by which machine each site is on; kinds of a group are pooled, and groups of which too few tell have none.
     pub fn by<K: Ord + Copy, M: Ord + Copy, G: Ord>(
@@ -63,34 +68,40 @@ impl Slopes {
         machines: &BTreeMap<u32, M>,
         group: impl Fn(&K) -> G,
     ) -> BTreeMap<G, Self> {
+        // What takes no time meets nobody.
+        stays.retain(|(_, stay)| stay.length > 0);
         stays.sort_unstable_by_key(|(kind, stay)| (stay.start, stay.length, *kind, stay.site));
-        let mut edges: Vec<(i64, bool, usize)> = Vec::with_capacity(2 * stays.len());
-        for (number, (_, stay)) in stays.iter().enumerate() {
-            edges.extend([(stay.start, true, number), (stay.end(), false, number)]);
-        }
-        // At one time those that end come first, so that they are not found.
-        edges.sort_unstable();
-        let (mut at_site, mut at_machine) = (BTreeMap::<u32, f64>::new(), BTreeMap::<M, f64>::new());
-        let mut kinds: BTreeMap<K, Moments> = BTreeMap::new();
-        for (_, begins, number) in edges {
-            let (kind, stay) = &stays[number];
-            let Some(machine) = machines.get(&stay.site) else { continue };
-            let (own, all) = (at_site.entry(stay.site).or_default(), at_machine.entry(*machine).or_default());
-            if begins {
-                let values = [stay.length as f64 * 1e-9, *own, *all - *own];
-                let (count, sums, products) = kinds.entry(*kind).or_default();
-                *count += 1.0;
-                for (one, value) in values.iter().enumerate() {
-                    sums[one] += value;
-                    values.iter().enumerate().for_each(|(other, more)| products[one][other] += value * more);
+        let mut ends: Vec<(i64, usize)> = stays.iter().map(|(_, stay)| stay.end()).zip(0..).collect();
+        ends.sort_unstable();
+        let mut ends = ends.into_iter().peekable();
+        let (sites, kept) = (numbers(machines.keys().copied()), numbers(machines.values().copied()));
+        let numbered = numbers(stays.iter().map(|(kind, _)| *kind));
+        let mut kinds: Vec<Moments> = vec![Moments::default(); numbered.len()];
+        let (mut at_site, mut at_machine) = (vec![0.0_f64; sites.len()], vec![0.0_f64; kept.len()]);
+        let place = |(_, stay): &(K, Stay)| Some((*sites.get(&stay.site)?, kept[machines.get(&stay.site)?]));
+        let places: Vec<Option<(usize, usize)>> = stays.iter().map(place).collect();
+        for ((kind, stay), at) in stays.iter().zip(&places) {
+            // At one time those that end come first, so that they are not found.
+            while let Some((_, number)) = ends.next_if(|(end, _)| *end <= stay.start) {
+                if let Some((site, machine)) = places[number] {
+                    (at_site[site], at_machine[machine]) = (at_site[site] - 1.0, at_machine[machine] - 1.0);
                 }
             }
-            let more = if begins { 1.0 } else { -1.0 };
-            (*own, *all) = ((*own + more).max(0.0), (*all + more).max(0.0));
+            let Some((site, machine)) = *at else { continue };
+            let (own, all) = (at_site[site], at_machine[machine]);
+            let values = [stay.length as f64 * 1e-9, own, all - own];
+            let (count, sums, products) = &mut kinds[numbered[kind]];
+            *count += 1.0;
+            for (one, value) in values.iter().enumerate() {
+                sums[one] += value;
+                values.iter().enumerate().for_each(|(other, more)| products[one][other] += value * more);
+            }
+            (at_site[site], at_machine[machine]) = (own + 1.0, all + 1.0);
         }
         // Pooled within kinds, each with the spread of its own lengths.
         let mut groups: BTreeMap<G, [[f64; 3]; 3]> = BTreeMap::new();
-        for (kind, (count, sums, products)) in kinds.into_iter().filter(|(_, (count, ..))| *count >= ENOUGH) {
+        let told = numbered.into_keys().zip(kinds).filter(|(_, (count, ..))| *count >= ENOUGH);
+        for (kind, (count, sums, products)) in told {
             let pooled = groups.entry(group(&kind)).or_default();
             let within = |one: usize, other: usize| products[one][other] - sums[one] * sums[other] / count;
             let scale = (within(0, 0) / count).sqrt();

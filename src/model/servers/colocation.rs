@@ -118,36 +118,42 @@ struct Together {
 
 /// Tasks that share a machine by how long their stays are, where neither traces nor the configuration say where they run, and all operations were traced.
 pub fn found(sub: &SubModel, configuration: &Configuration) -> Vec<Colocated> {
-    let unnamed = without_machine(sub, configuration);
-    if unnamed.len() < 2 {
+    if without_machine(sub, configuration).len() < 2 {
         return Vec::new();
     }
     let decided = weave::decided(sub);
     let mut parts = Parts::of_decided(&decided);
     let lost = parts.leave_out_fragments();
     parts.configure(configuration, &mut Vec::new());
-    let lost = fragments::lost_part(&lost, &parts);
-    let Some(observed) = Observed::of(&parts).filter(|observed| observed.probability >= 1.0) else { return Vec::new() };
-    let lasting = lasting::candidates(&parts, observed.seconds);
+    found_in(&parts, configuration, fragments::lost_part(&lost, &parts))
+}
+
+/// The same of parts that are configured, where this part of spans was lost.
+pub fn found_in(parts: &Parts<'_>, configuration: &Configuration, lost: f64) -> Vec<Colocated> {
+    let unnamed = without_machine(parts.sub, configuration);
+    let Some(observed) = Observed::of(parts).filter(|own| own.probability >= 1.0 && unnamed.len() > 1) else {
+        return Vec::new();
+    };
+    let lasting = lasting::candidates(parts, observed.seconds);
     let only_waits = |index: &EntryIndex| lasting.get(index).is_some_and(Lasting::is_too_long);
-    let mut hosts = hosts_of(&parts, configuration);
+    let mut hosts = hosts_of(parts, configuration);
     for entries in hosts.values_mut() {
         entries.retain(|index| !only_waits(index));
     }
-    hosts.retain(|name, entries| unnamed.contains(&**name) && waits::is_recorded(&parts, entries));
+    hosts.retain(|name, entries| unnamed.contains(&**name) && waits::is_recorded(parts, entries));
     let mut hosts: Vec<(String, Vec<EntryIndex>)> = hosts.into_iter().collect();
     if hosts.len() > MOST {
-        let work = |entries: &[EntryIndex]| entries.iter().map(|index| observed.present(&parts, *index)).sum::<f64>();
+        let work = |entries: &[EntryIndex]| entries.iter().map(|index| observed.present(parts, *index)).sum::<f64>();
         hosts.sort_by(|one, other| work(&other.1).total_cmp(&work(&one.1)));
         hosts.truncate(MOST);
         hosts.sort();
     }
-    let at = At { parts: &parts, observed: &observed, lost, before: before(&parts, &hosts) };
+    let at = At { parts, observed: &observed, lost, before: before(parts, &hosts) };
     let entries: Vec<&[EntryIndex]> = hosts.iter().map(|(_, entries)| &entries[..]).collect();
     if hosts.len() < 2 || !at.are_slowed(&entries) {
         return Vec::new();
     }
-    let alone = together::each(sub.threads(), &hosts, |own| at.alone(own));
+    let alone = together::each(parts.sub.threads(), &hosts, |own| at.alone(own));
     let mut left: Vec<Alone<'_>> = alone.into_iter().flatten().collect();
     let mut found = Vec::new();
     while let Some((group, others)) = at.group(left) {
@@ -203,6 +209,9 @@ fn before(parts: &Parts<'_>, hosts: &[(String, Vec<EntryIndex>)]) -> Option<Rank
     let entries = hosts.iter().flat_map(|(_, entries)| entries);
     let totals: Vec<&EntryTotal> = entries.map(|index| parts.sub.entry(*index)).collect();
     let complete = Occupancy::complete_before(&totals);
+    if totals.iter().map(|total| total.stays.size()).sum::<usize>() <= LOOKED {
+        return complete;
+    }
     let kept = totals.iter().flat_map(|total| total.stays.kept()).map(|stay| stay.rank());
     let mut ranks: Vec<Rank> = kept.filter(|rank| complete.is_none_or(|before| *rank < before)).collect();
     if ranks.len() <= LOOKED {
@@ -236,8 +245,9 @@ impl At<'_> {
         let mut stays = Vec::new();
         for (host, entries) in hosts.iter().enumerate() {
             for (entry, total) in self.totals(entries).into_iter().enumerate() {
-                let own = total.stays.kept().into_iter().filter(is_kept);
-                stays.extend(own.map(|stay| ((host, entry, stay.part), Stay { site: host as u32, ..stay })));
+                let kept = total.stays.in_order();
+                let own = kept.iter().filter(|stay| is_kept(stay));
+                stays.extend(own.map(|stay| ((host, entry, stay.part), Stay { site: host as u32, ..*stay })));
             }
         }
         let one_machine = (0..hosts.len()).map(|host| (host as u32, ())).collect();

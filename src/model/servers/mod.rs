@@ -59,7 +59,9 @@ const MANY: u32 = 8;
 const EARLY: f64 = 0.01;
 
 pub use apart::are_apart;
-pub use colocation::{Colocated, found as colocated, note as colocation_note, without_machine};
+pub use colocation::{
+    Colocated, found as colocated, found_in as colocated_in, note as colocation_note, without_machine,
+};
 pub use discipline::Discipline;
 pub use host::Host;
 pub use joint::{Form, Joint, LoadTraces};
