@@ -93,10 +93,7 @@ pub fn placed_together(sub: &SubModel, configuration: &Configuration, colocated:
             && !configuration.processors.contains_key(task)
             && copies.is_none_or(|copies| copies as usize == machines)
     };
-    let mut tenants: BTreeMap<&str, usize> = BTreeMap::new();
-    for machine in tasks.values().flat_map(|own| &own.machines) {
-        *tenants.entry(machine).or_default() += 1;
-    }
+    let tenants = tenants(&tasks);
     let mut on: OnMachines<'_> = BTreeMap::new();
     let can_share =
         |(task, own): &(&&str, &Instances<'_>)| !own.machines.is_empty() && may_share(task, own.machines.len());
@@ -115,7 +112,7 @@ pub fn placed_together(sub: &SubModel, configuration: &Configuration, colocated:
     let mut shared: BTreeSet<&str> = BTreeSet::new();
     for own in &colocated {
         shared.extend(own.tasks.iter().map(String::as_str));
-        placing.colocate(own);
+        placing.put_on(&own.processor, own.tasks.iter().map(String::as_str), 1);
     }
     for (machines, sharing) in &on {
         let cores = told_alike(sharing.iter().map(|task| tasks[task].cores));
@@ -218,25 +215,19 @@ impl Placing {
         is_joined: bool,
     ) {
         let copies = u32::try_from(machines.len()).unwrap_or(u32::MAX);
-        self.placed.tenants.insert(processor.to_owned(), u32::try_from(tasks.len()).unwrap_or(u32::MAX));
-        for task in tasks {
-            let settings =
-                self.placed.tasks.entry((*task).to_owned()).or_insert_with(|| TaskSettings::at(Place::Nowhere));
-            settings.processor = Some(processor.to_owned());
-            settings.replicas = (copies > 1).then_some(copies);
-        }
+        self.put_on(processor, tasks.iter().copied(), copies);
         self.processor(processor, copies, cores);
         let line = format!("{} run on {}", listed(tasks.iter().copied()), listed(machines.iter().copied()));
         if is_joined { self.joined.push(line) } else { self.sharing.push(line) }
     }
 
-    /// Puts tasks on the processor of a machine that they were found to share.
-    fn colocate(&mut self, own: &Colocated) {
-        let processor = &own.processor;
-        self.placed.tenants.insert(processor.clone(), u32::try_from(own.tasks.len()).unwrap_or(u32::MAX));
-        for task in &own.tasks {
-            let settings = self.placed.tasks.entry(task.clone()).or_insert_with(|| TaskSettings::at(Place::Nowhere));
-            settings.processor = Some(processor.clone());
+    /// Puts tasks on a processor that they share, and that has so many copies.
+    fn put_on<'t>(&mut self, processor: &str, tasks: impl ExactSizeIterator<Item = &'t str>, copies: u32) {
+        self.placed.tenants.insert(processor.to_owned(), u32::try_from(tasks.len()).unwrap_or(u32::MAX));
+        for task in tasks {
+            let settings = self.placed.tasks.entry(task.to_owned()).or_insert_with(|| TaskSettings::at(Place::Nowhere));
+            settings.processor = Some(processor.to_owned());
+            settings.replicas = (copies > 1).then_some(copies);
         }
     }
 
@@ -548,13 +539,19 @@ pub(super) fn site(replica: &Replica) -> Name {
     if replica.machine.is_some() { replica.machine } else { replica.instance }
 }
 
-/// Tasks of which traces tell the machine, its cores, or several instances.
-pub(super) fn named(sub: &SubModel) -> BTreeSet<&str> {
-    let tasks = instances(sub);
+/// By machine, how many tasks have instances on it.
+fn tenants<'s>(tasks: &BTreeMap<&'s str, Instances<'s>>) -> BTreeMap<&'s str, usize> {
     let mut tenants: BTreeMap<&str, usize> = BTreeMap::new();
     for machine in tasks.values().flat_map(|own| &own.machines) {
         *tenants.entry(machine).or_default() += 1;
     }
+    tenants
+}
+
+/// Tasks of which traces tell the machine, its cores, or several instances.
+pub(super) fn named(sub: &SubModel) -> BTreeSet<&str> {
+    let tasks = instances(sub);
+    let tenants = tenants(&tasks);
     let is_machine = |name: &&str, task: &str| tenants[*name] > 1 || !is_container(name, task);
     let is_named = |(task, own): &(&&str, &Instances<'_>)| {
         own.together > 1 || own.cores > 0 || own.machines.iter().any(|name| is_machine(name, task))
@@ -670,7 +667,7 @@ fn processor_of(machines: &BTreeSet<&str>) -> String {
     }
 }
 
-fn listed<'n>(names: impl ExactSizeIterator<Item = &'n str>) -> String {
+pub(super) fn listed<'n>(names: impl ExactSizeIterator<Item = &'n str>) -> String {
     let count = names.len();
     let shown: Vec<String> = names.take(SHOWN).map(|name| format!("`{name}`")).collect();
     let more = if count > SHOWN { format!(" and {} more", count - SHOWN) } else { String::new() };

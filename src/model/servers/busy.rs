@@ -32,8 +32,7 @@ pub fn hosts(parts: &Parts<'_>, configuration: &Configuration, observed: &Observ
         let observed = observed.at(parts, &entries);
         let per_second = observed.seconds * observed.probability;
         let busy: f64 = entries.iter().map(|index| measured_time(parts.sub.entry(*index))).sum::<f64>() / per_second;
-        let there: f64 =
-            entries.iter().map(|index| observed.present(parts, *index)).sum::<f64>() / observed.probability;
+        let there: f64 = observed.all_present(parts, &entries) / observed.probability;
         let copies = replicas(configuration, &name);
         let each = busy / f64::from(copies);
         if each < 1.0 || !each.is_finite() {

@@ -44,9 +44,6 @@ const APART: f64 = 3.0;
 /// No more tasks than so many are looked at: those with most work.
 const MOST: usize = 256;
 
-/// How many tasks are named.
-const SHOWN: usize = 8;
-
 /// No more stays than so many are looked at, of all tasks together.
 const LOOKED: usize = 1 << 16;
 
@@ -74,14 +71,9 @@ impl Colocated {
 
     /// Which tasks share it, and what tells that.
     fn described(&self) -> String {
-        let shown: Vec<String> = self.tasks.iter().take(SHOWN).map(|task| format!("`{task}`")).collect();
-        let more = match self.tasks.len().saturating_sub(SHOWN) {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        };
         format!(
-            "{}{more} run on `{}`: the times of their work are e^{:.0} times as likely as with a machine for each",
-            shown.join(", "),
+            "{} run on `{}`: the times of their work are e^{:.0} times as likely as with a machine for each",
+            deployment::listed(self.tasks.iter().map(String::as_str)),
             self.processor,
             self.likelier
         )
@@ -143,8 +135,8 @@ pub fn found_in(parts: &Parts<'_>, configuration: &Configuration, lost: f64) -> 
     hosts.retain(|name, entries| unnamed.contains(&**name) && waits::is_recorded(parts, entries));
     let mut hosts: Vec<(String, Vec<EntryIndex>)> = hosts.into_iter().collect();
     if hosts.len() > MOST {
-        let work = |entries: &[EntryIndex]| entries.iter().map(|index| observed.present(parts, *index)).sum::<f64>();
-        hosts.sort_by(|one, other| work(&other.1).total_cmp(&work(&one.1)));
+        let work = |host: &(String, Vec<EntryIndex>)| observed.all_present(parts, &host.1);
+        hosts.sort_by(|one, other| work(other).total_cmp(&work(one)));
         hosts.truncate(MOST);
         hosts.sort();
     }
@@ -260,7 +252,7 @@ impl At<'_> {
         if occupancy.stays() < ENOUGH || !occupancy.is_whole(1.0) {
             return None;
         }
-        let seen: f64 = entries.iter().map(|index| self.observed.present(self.parts, *index)).sum();
+        let seen = self.observed.all_present(self.parts, entries);
         let (kind, early) = (kind(self.parts, entries), early(self.parts, entries, self.lost));
         let known = Known { servers: None, discipline: None, busy: None, kind, early, arrivals: None };
         let fit = fitted(&occupancy, 1.0, seen, known);
@@ -336,9 +328,7 @@ impl At<'_> {
 
     /// The two of these tasks that most clearly share a machine, and those with which it is likelier still. Pairs are of those with most work.
     fn of_pairs(&self, all: &[Alone<'_>]) -> Option<(Vec<usize>, f64)> {
-        let work = |number: &usize| {
-            all[*number].entries.iter().map(|index| self.observed.present(self.parts, *index)).sum::<f64>()
-        };
+        let work = |number: &usize| self.observed.all_present(self.parts, all[*number].entries);
         let mut tasks: Vec<usize> = (0..all.len()).collect();
         tasks.sort_by(|one, other| work(other).total_cmp(&work(one)));
         let busiest = &tasks[..tasks.len().min(PAIRED)];

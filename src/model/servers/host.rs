@@ -1,4 +1,4 @@
-//! What was found of the servers of a host, and how it is told.
+//! The servers of a host, as they were found, and their description.
 
 use crate::diagnostic::quantity::{milliseconds, percent};
 use crate::lqn::Multiplicity;
@@ -107,19 +107,18 @@ impl Host {
 
     /// How many servers there are, how busy they are, and what else fits.
     pub fn described(&self) -> String {
-        let host = self;
-        let servers = host.servers / host.copies.max(1);
-        let (least, most) = host.range.unwrap_or((servers, Some(servers)));
-        if host.is_delay {
+        let servers = self.servers / self.copies.max(1);
+        let (least, most) = self.range.unwrap_or((servers, Some(servers)));
+        if self.is_delay {
             return format!(
                 "a delay: of up to {} at work together none took longer for it; {least} or more servers would fit as well",
-                host.most
+                self.most
             );
         }
         let others = match most {
             Some(most) if least == most => String::new(),
             Some(most) => format!("; {least} to {most} fit"),
-            None if host.most <= 1 => "; no two invocations worked together, so that more would fit as well".to_owned(),
+            None if self.most <= 1 => "; no two invocations worked together, so that more would fit as well".to_owned(),
             None if may_wait((least, most)) => {
                 format!(
                     "; {least} or more fit: nobody waits there, so that the time may be a wait for something that was not traced"
@@ -127,38 +126,38 @@ impl Host {
             }
             None => format!("; {least} or more fit: at this load too few wait to tell them apart"),
         };
-        let copies = if host.copies > 1 { format!("{} copies of ", host.copies) } else { String::new() };
-        let others = if host.waits {
-            let work = host.utilization * f64::from(host.servers) / host.alone.max(f64::MIN_POSITIVE);
+        let copies = if self.copies > 1 { format!("{} copies of ", self.copies) } else { String::new() };
+        let others = if self.waits {
+            let work = self.utilization * f64::from(self.servers) / self.alone.max(f64::MIN_POSITIVE);
             format!(
                 "{}; invocations work in {} of their time, without queueing, and wait in the rest for something that was not traced",
-                if host.range.is_none() { " (as given)" } else { "" },
+                if self.range.is_none() { " (as given)" } else { "" },
                 percent(work)
-            ) + &host.or_works.map_or_else(String::new, |servers| {
+            ) + &self.or_works.map_or_else(String::new, |servers| {
                 format!("; or {servers} work all of it, as copies behind one address may")
             })
         } else {
             others
         };
-        let others = match host.bound {
+        let others = match self.bound {
             Some(cores) => format!(
                 "{others}; {cores} cores are told, and others there slow work as if no more than {servers} were used: threads, a lock or an event loop may be why"
             ),
             None => others,
         };
         // Where more servers would fit as well, too little is known to tell waits from them.
-        let others = match host.or_waits.filter(|_| most.is_some()) {
+        let others = match self.or_waits.filter(|_| most.is_some()) {
             Some((servers, busy)) => format!(
                 "{others}; or {servers}, busy {}, where invocations wait for something that was not traced",
                 percent(busy / f64::from(servers))
             ),
             None => others,
         };
-        let others = match quotas::described(host) {
+        let others = match quotas::described(self) {
             Some(words) => others + &words,
             None => others,
         };
-        let others = match host.machine {
+        let others = match self.machine {
             Some(Machine { cores, count, part, is_open: false }) => {
                 let machines = if count == 1 { "one machine".to_owned() } else { format!("{count} machines") };
                 format!(
@@ -171,17 +170,17 @@ impl Host {
             }
             None => others,
         };
-        let others = match host.latency {
+        let others = match self.latency {
             Some(seconds) => format!(
                 "{others}; beside that, each call has a constant latency of {}, as of a network",
                 milliseconds(seconds)
             ),
             None => others,
         };
-        let order = match host.discipline {
+        let order = match self.discipline {
             Discipline::Sharing => String::new(),
             other => format!("; {}", other.name()),
         };
-        format!("{copies}{servers}, busy {} %{order}{others}", load::short((host.utilization * 1000.0).round() / 10.0))
+        format!("{copies}{servers}, busy {} %{order}{others}", load::short((self.utilization * 1000.0).round() / 10.0))
     }
 }

@@ -185,7 +185,7 @@ impl Joint {
                         seen.push(BTreeMap::new());
                         continue;
                     };
-                    let there: f64 = entries.iter().map(|index| observed.present(parts, *index)).sum();
+                    let there = observed.all_present(parts, *entries);
                     let asked = Asked {
                         occupancy,
                         probability: observed.probability,
@@ -335,7 +335,7 @@ impl Joint {
 /// How many arrivals were due to wait under any of the loads, where none did.
 fn due_to_wait(views: &[Option<View<'_, '_>>], servers: u32, kind: Kind) -> f64 {
     let of = |View { observed, entries, parts, occupancy, .. }: &View<'_, '_>| {
-        let there: f64 = entries.iter().map(|index| observed.present(parts, *index)).sum();
+        let there = observed.all_present(parts, *entries);
         waits::due_to_wait(occupancy, servers, there, kind)
     };
     views.iter().flatten().map(of).sum()

@@ -178,7 +178,7 @@ impl Traced {
         let stations = occupancy.stations as f64;
         let observed = observed.at(parts, &entries);
         let probability = observed.probability;
-        let mut seen: f64 = entries.iter().map(|index| observed.present(parts, *index)).sum();
+        let mut seen = observed.all_present(parts, &entries);
         let busy = configuration.measured.processors.get(name).copied();
         let discipline = Discipline::given(scheduling_given(configuration, name));
         let kind = kind(parts, &entries);
@@ -306,7 +306,7 @@ impl Traced {
             let totals: Vec<&EntryTotal> = entries.iter().map(|index| parts.sub.entry(*index)).collect();
             let occupancy = Occupancy::of(&totals, &copies(parts, configuration, name, entries));
             let observed = observed.at(parts, entries);
-            let seen: f64 = entries.iter().map(|index| observed.present(parts, *index)).sum();
+            let seen = observed.all_present(parts, entries);
             let known = Known {
                 servers: given(configuration, name),
                 discipline: Discipline::given(scheduling_given(configuration, name)),

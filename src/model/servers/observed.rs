@@ -59,6 +59,11 @@ impl Observed {
     pub fn present(&self, parts: &Parts<'_>, index: EntryIndex) -> f64 {
         parts.sub.entry(index).own_time() / self.seconds
     }
+
+    /// The same of several entries together.
+    pub fn all_present<'e>(&self, parts: &Parts<'_>, entries: impl IntoIterator<Item = &'e EntryIndex>) -> f64 {
+        entries.into_iter().map(|index| self.present(parts, *index)).sum()
+    }
 }
 
 /// Numbers of operations that stand for one differ by less, as a part, where one sampler kept them.
