@@ -9,7 +9,7 @@ use crate::diagnostic::quantity::time;
 use crate::diagnostic::{Diagnostic, Place};
 use crate::lqn::sketch::{SKETCH_ERROR, Sketch};
 use crate::lqn::submodel::SubModel;
-use crate::model::load::toml_key;
+use crate::model::load::{self, toml_key};
 use crate::model::parts::Customer;
 use crate::model::{clocks, codes};
 
@@ -57,7 +57,12 @@ pub fn findings(sub: &SubModel, customers: &[Customer]) -> Vec<Option<Diagnostic
     let of = |(customer, jump): (&Customer, Option<f64>)| {
         let alone = || limited::of([&customer.scenario_total].into_iter());
         let is_told = customer.scenario_total.sampled.operations > 0;
-        let is_limited = || limit.or_else(alone).filter(|_| !is_told).map(|limit| limited_finding(customer, limit));
+        let is_limited = || {
+            if customer.scenario_total.unweighed > 0 && load::is_unweighed(&customer.scenario_total) {
+                return Some(recorded_finding(customer));
+            }
+            limit.or_else(alone).filter(|_| !is_told).map(|limit| limited_finding(customer, limit))
+        };
         customer.members.is_empty().then(|| finding(sub, customer, jump).or_else(is_limited)).flatten()
     };
     customers.iter().zip(jumps).map(of).collect()
@@ -67,12 +72,24 @@ pub fn findings(sub: &SubModel, customers: &[Customer]) -> Vec<Option<Diagnostic
 fn limited_finding(customer: &Customer, limit: u64) -> Diagnostic {
     let scenario = &customer.scenario;
     let message = format!("scenario `{scenario}` looks like a sample of the first {limit} operations of each second");
+    let why = "nearly all seconds have as many operations, which begin early in them, and none after that: a sampler that limits rates does so";
+    of_part(customer, message, why.to_owned())
+}
+
+/// That a sampler kept them which spans name without a probability.
+fn recorded_finding(customer: &Customer) -> Diagnostic {
+    let message = format!("scenario `{}` was recorded by a sampler that tells no probability", customer.scenario);
+    of_part(customer, message, load::unweighed_words(&customer.scenario_total))
+}
+
+/// That operations are a part of all, and nobody knows which.
+fn of_part(customer: &Customer, message: String, why: String) -> Diagnostic {
     Diagnostic::warning(codes::CHOSEN, Place::Nowhere, message)
-        .with_note("nearly all seconds have as many operations, which begin early in them, and none after that: a sampler that limits rates does so")
+        .with_note(why)
         .with_note("the rate is a lower bound, and so are all utilisations: the system may be much nearer to saturation than they say")
         .with_hint(format!(
             "give the rate of all operations, as counters of requests tell it: `rate` under `[scenario.{}]`",
-            toml_key(scenario)
+            toml_key(&customer.scenario)
         ))
 }
 

@@ -244,9 +244,22 @@ pub fn weight(total: &ScenarioTotal) -> f64 {
     sampled_weight(total) * (operations + total.beheaded as f64) / operations
 }
 
-/// Whether nearly all operations were traced, so that what was under way together was seen together.
+/// Whether nearly all operations were traced, so that what was under way together was seen together. Some that stand for many beside others that stand for none are a
+/// sample, though all of them are as many.
 pub fn is_nearly_whole(total: &ScenarioTotal) -> bool {
-    weight(total) <= 1.0 + FEW && total.chosen + total.truncated == 0
+    let are_alike = total.sampled.effective() >= total.sampled.operations as f64 * (1.0 - FEW);
+    weight(total) <= 1.0 + FEW && total.chosen + total.truncated == 0 && !is_unweighed(total) && are_alike
+}
+
+/// Whether operations were kept by a sampler that does not tell for how many they stand: it names no probability, or kept all of them beside those that count. Requests
+/// that were counted tell it.
+pub fn is_unweighed(total: &ScenarioTotal) -> bool {
+    total.sampled.counted == 0 && (total.unweighed > 0 || stand_for_none(total))
+}
+
+/// Whether all operations of which it is recorded for how many they stand were kept beside those that count.
+fn stand_for_none(total: &ScenarioTotal) -> bool {
+    total.sampled.operations > 0 && total.sampled.thousandths == 0
 }
 
 /// How many operations one stands for that was kept in sampling.
@@ -258,7 +271,10 @@ pub fn sampled_weight(total: &ScenarioTotal) -> f64 {
         return cut.weight;
     }
     let unknown = total.operations.saturating_sub(total.sampled.operations) as f64;
-    (total.sampled.thousandths as f64 / 1000.0 + unknown) / total.operations.max(1) as f64
+    // Those that stand for none were there themselves.
+    let known =
+        if stand_for_none(total) { total.sampled.operations as f64 } else { total.sampled.thousandths as f64 / 1000.0 };
+    (known + unknown) / total.operations.max(1) as f64
 }
 
 /// The probability with which operations were kept, as their trace identifiers show it: where nothing else tells it, and nearly all of
@@ -266,8 +282,8 @@ pub fn sampled_weight(total: &ScenarioTotal) -> f64 {
 fn kept(total: &ScenarioTotal) -> Option<f64> {
     let nearly_all = total.ids.count.saturating_mul(10) >= total.operations.saturating_mul(9);
     let shown = total.settled.map_or_else(|| total.ids.probability(), Settled::probability);
-    // Identifiers that fill their range tell nothing of what is behind the end of a file.
-    let tells = |probability: &f64| total.truncated == 0 || *probability < 1.0;
+    // Identifiers that fill their range tell nothing of what is behind the end of a file, nor of what a sampler left out that does not look at them.
+    let tells = |probability: &f64| total.truncated + total.unweighed == 0 || *probability < 1.0;
     shown.filter(|_| total.sampled.operations == 0 && nearly_all).filter(tells)
 }
 
@@ -280,13 +296,14 @@ pub fn leave_open(total: &mut ScenarioTotal, is_chosen: bool) {
 
 /// How many operations one stands for by what spans tell of all of them; `None` where they do not.
 pub fn told_weight(total: &ScenarioTotal) -> Option<f64> {
-    let all_recorded = total.sampled.operations == total.operations && total.operations > 0;
+    let all_recorded = total.sampled.operations == total.operations && total.operations > 0 && !stand_for_none(total);
     (all_recorded || kept(total).is_some()).then(|| sampled_weight(total))
 }
 
 /// What is known of the sampling behind a rate. Of traces that are no spans nothing is sampled, and nothing is a fragment.
 fn sampling_note(total: &ScenarioTotal) -> Option<String> {
-    if total.ids.count == 0 && total.sampled.operations == 0 && total.chosen == 0 && total.fragments == 0 {
+    let is_told = is_unweighed(total) || total.sampled.operations > 0;
+    if total.ids.count == 0 && !is_told && total.chosen == 0 && total.fragments == 0 {
         return None;
     }
     let weight = sampled_weight(total);
@@ -327,6 +344,9 @@ fn sampling_note(total: &ScenarioTotal) -> Option<String> {
             total.truncated
         ));
     }
+    if is_unweighed(total) {
+        return Some(format!("{}: the rate and all utilisations are lower bounds", unweighed_words(total)));
+    }
     if total.settled == Some(Settled::Mixed) {
         return Some(
             "operations of its service were sampled in several ways, and its own are too few to tell how: the rate and all utilisations are lower bounds".to_owned(),
@@ -342,9 +362,29 @@ fn sampling_note(total: &ScenarioTotal) -> Option<String> {
         .then(|| format!("each of them stands for {} operations, by how they were sampled", short(weight)))
 }
 
+/// How operations were kept whose sampler does not tell for how many they stand.
+pub fn unweighed_words(total: &ScenarioTotal) -> String {
+    let ScenarioTotal { unweighed, operations, limit, .. } = *total;
+    let whose = if unweighed == operations { "they".to_owned() } else { format!("{unweighed} of {operations}") };
+    match (unweighed, limit) {
+        (0, _) => {
+            "spans record that they stand for none: they were kept so that there are some, beside those that count"
+                .to_owned()
+        }
+        (_, 0) => format!(
+            "{whose} were kept by a sampler that spans name without a probability, such as one that limits rates"
+        ),
+        _ => format!(
+            "{whose} were kept by a sampler that limits rates, as spans record (at most {} traces a second of a process)",
+            short(limit as f64 / 1000.0)
+        ),
+    }
+}
+
 /// Whether a rate is a lower bound: operations of the same time are missing, and nothing tells how many.
 pub fn is_least_rate(total: &ScenarioTotal) -> bool {
-    let lacks = total.truncated > 0 || matches!(total.settled, Some(Settled::Chosen | Settled::Mixed));
+    let lacks =
+        total.truncated > 0 || is_unweighed(total) || matches!(total.settled, Some(Settled::Chosen | Settled::Mixed));
     lacks && kept(total).is_none() && further_cut(total).is_none()
 }
 
@@ -444,6 +484,12 @@ pub fn recorded_windows(total: &ScenarioTotal) -> Vec<(f64, f64)> {
     let alone = Recording::default();
     let known = several_undated(total).is_none().then(|| recordings(total, &alone)).flatten().unwrap_or_default();
     known.iter().map(|own| (own.first as f64 * 1e-9, own.last as f64 * 1e-9)).collect()
+}
+
+/// When recordings of a scenario begin after others, nanoseconds from the trace's epoch.
+pub fn begins(total: &ScenarioTotal, recording: &Recording) -> Vec<i64> {
+    let known = several_undated(total).is_none().then(|| recordings(total, recording)).flatten().unwrap_or_default();
+    known.iter().skip(1).map(|own| own.first).collect()
 }
 
 /// Whether all of a scenario was recorded without long pauses, by a clock.

@@ -13,7 +13,7 @@ use crate::diagnostic::{Diagnostic, Place};
 use crate::lqn::kept_ids::KeptIds;
 use crate::lqn::submodel::{Interaction, ScenarioTotal, Settled, SubModel};
 use crate::model::codes;
-use crate::model::load::short;
+use crate::model::load::{is_unweighed, short};
 use crate::model::parts::{Customer, scenario_of};
 use crate::names::Name;
 
@@ -96,7 +96,11 @@ pub fn finding(customers: &[Customer], weight: impl Fn(&ScenarioTotal) -> Option
     let known: Vec<(&Customer, Option<f64>)> = customers.iter().map(|own| (own, weight(&own.scenario_total))).collect();
     let weights = || known.iter().filter_map(|(_, weight)| *weight);
     let (least, most) = (weights().fold(f64::INFINITY, f64::min), weights().fold(0.0, f64::max));
-    let unknown = known.iter().filter(|(own, _)| own.scenario_total.settled == Some(Settled::Mixed)).count();
+    let is_known = known.iter().any(|(_, weight)| weight.is_some());
+    let is_unknown = |total: &ScenarioTotal| {
+        total.settled == Some(Settled::Mixed) || is_known && is_unweighed(total) && weight(total).is_none()
+    };
+    let unknown = known.iter().filter(|(own, _)| is_unknown(&own.scenario_total)).count();
     // Of counted requests each weight is told by itself.
     let are_counted = customers.iter().any(|own| own.scenario_total.sampled.counted > 0);
     if are_counted || most <= least * MIXED && unknown == 0 {
@@ -126,12 +130,11 @@ pub fn finding(customers: &[Customer], weight: impl Fn(&ScenarioTotal) -> Option
     let stands: f64 =
         known.iter().map(|(own, weight)| own.scenario_total.operations as f64 * weight.unwrap_or(1.0)).sum();
     let missing = 1.0 - operations / stands.max(operations);
-    Some(
-        finding
-            .with_note(format!(
-                "{} of all operations were not traced: how long the others waited for them is known on the mean alone",
-                percent(missing)
-            ))
-            .with_hint("record all operations with one probability, or give it by `--sampling`"),
-    )
+    if missing > 0.0 {
+        finding = finding.with_note(format!(
+            "{} of all operations were not traced: how long the others waited for them is known on the mean alone",
+            percent(missing)
+        ));
+    }
+    Some(finding.with_hint("record all operations with one probability, or give it by `--sampling`"))
 }

@@ -5,11 +5,12 @@ use std::io::Read;
 use dyelog::diagnostic::Diagnostic;
 use dyelog::lqn::saved;
 use dyelog::lqn::submodel::SubModel;
-use dyelog::model::{Configuration, complete};
+use dyelog::model::{Configuration, Load, complete};
 use dyelog::tlc::{ReduceOptions, Reducer, Rules};
 use dyelog::trace::{ReadOptions, TraceNames, read};
 
 use crate::generator::Random;
+use crate::servers::demand;
 use crate::support::shared;
 use crate::waits::{Span, exponential, operation};
 
@@ -87,6 +88,91 @@ fn what_is_asked_for_is_trusted_most_and_what_nobody_knows_is_told() {
     assert!(noted(&findings, "lower bounds"), "{findings:?}");
 }
 
+/// A sampler that limits rates tells no weight: how many more there were nobody knows, though trace identifiers fill their range. Requests that are counted, or a probability
+/// that is given, tell it.
+#[test]
+fn a_recorded_sampler_without_a_probability_leaves_lower_bounds() {
+    let jaeger = |kind: &str, parameter: &str| {
+        tag("sampler.type", "stringValue", &format!("\"{kind}\""))
+            + ","
+            + &tag("sampler.param", "doubleValue", parameter)
+    };
+    let all = |_: &str, _: u128| true;
+    let of = |sub: &SubModel| {
+        let (_, findings, origins) = complete(sub, &Configuration::default()).expect("there is something to model");
+        let own = &origins.scenarios[0];
+        (own.observed_rate.expect("there is a rate"), own.is_least_rate, own.load, own.interarrival_cv2, findings)
+    };
+    for (attributes, words) in [
+        (jaeger("ratelimiting", "2.5"), "(at most 2.5 traces a second of a process)"),
+        (jaeger("adaptive", "7"), "that spans name without a probability"),
+        (tag("sampling.policy", "stringValue", "\"rate_limiting\""), "that spans name without a probability"),
+    ] {
+        let sub = kept(1200, |_| "go", all, &attributes);
+        let (again, _) = saved::parse(&"s.json".into(), &saved::write(&sub, "name")).expect("it was just written");
+        assert_eq!(again.scenarios.values().next(), sub.scenarios.values().next());
+        let (rate, is_least, load, cv2, findings) = of(&sub);
+        assert!((rate - 10.0).abs() < 1e-6 && is_least && cv2.is_none(), "{rate} {cv2:?}");
+        assert!(matches!(load, Load::Open { .. }), "{load:?}");
+        assert!(noted(&findings, words) && noted(&findings, "lower bounds"), "{findings:?}");
+        assert!(findings.iter().any(|own| own.code.0 == "M067"), "{findings:?}");
+        assert!(!noted(&findings, "all operations are taken to be traced"), "{findings:?}");
+    }
+    let unrecorded = of(&kept(1200, |_| "go", all, ""));
+    assert!(!unrecorded.1 && noted(&unrecorded.4, "all operations are taken to be traced"), "{unrecorded:?}");
+    // A weight beside it tells more, wherever it stands.
+    let weighed = operations(101, &jaeger("ratelimiting", "2"), "ot=th:c");
+    assert!((rate(&reduced(weighed.as_bytes(), None)).0 - 4.0).abs() < 1e-6);
+    let given = rate(&reduced(operations(101, &jaeger("ratelimiting", "2"), "").as_bytes(), Some(0.1)));
+    assert!((given.0 - 10.0).abs() < 1e-6 && !noted(&given.1, "lower bounds"), "{given:?}");
+}
+
+/// Operations that stand for none tell demand and structure. Beside others they leave rates to these; by themselves they were as many at least.
+#[test]
+fn operations_that_stand_for_none_keep_their_demand() {
+    let lower = tag("sampler.type", "stringValue", "\"lowerbound\"");
+    for (attributes, state) in [(&*lower, ""), ("", "ot=p:63")] {
+        let sub = reduced(operations(101, attributes, state).as_bytes(), None);
+        let (model, findings, origins) = complete(&sub, &Configuration::default()).expect("there is a model");
+        let own = &origins.scenarios[0];
+        assert!((own.observed_rate.expect("there is a rate") - 1.0).abs() < 1e-6 && own.is_least_rate);
+        assert!(noted(&findings, "lower bounds") && !noted(&findings, "stands for 0"), "{findings:?}");
+        assert!((demand(&model) - 1e-3).abs() < 1e-5, "{}", demand(&model));
+    }
+    // One of three counts, and for two.
+    let one =
+        tag("sampler.type", "stringValue", "\"probabilistic\"") + "," + &tag("sampler.param", "doubleValue", "0.5");
+    let mixed: String = operations(120, &one, "")
+        .lines()
+        .zip(operations(120, &lower, "").lines())
+        .enumerate()
+        .map(|(number, (one, other))| format!("{}\n", if number % 3 == 0 { one } else { other }))
+        .collect();
+    let sub = reduced(mixed.as_bytes(), None);
+    let (_, findings, origins) = complete(&sub, &Configuration::default()).expect("there is a model");
+    assert!((origins.scenarios[0].observed_rate.expect("there is a rate") - 2.0 / 3.0).abs() < 0.01);
+    assert!(!origins.scenarios[0].is_least_rate && noted(&findings, "by how they were sampled"), "{findings:?}");
+}
+
+/// Of two scenarios one was kept beside those that count: it has a lower bound, and the other its rate.
+#[test]
+fn a_scenario_that_stands_for_none_is_told_beside_others() {
+    let (lower, all) =
+        (tag("sampler.type", "stringValue", "\"lowerbound\""), tag("sampler.type", "stringValue", "\"const\""));
+    let name = |number: u64| if number % 4 == 0 { "often" } else { "seldom" };
+    let text = lines(2000, name, |_, _| true, "TAGS");
+    let tagged = |line: &str| line.replace("TAGS", if line.contains("\"seldom\"") { &lower } else { &all }) + "\n";
+    let text: String = text.lines().map(tagged).collect();
+    let (_, findings, origins) =
+        complete(&reduced(text.as_bytes(), None), &Configuration::default()).expect("there is a model");
+    let least: Vec<(&str, bool)> = origins.scenarios.iter().map(|own| (&*own.name, own.is_least_rate)).collect();
+    assert_eq!(least, [("s often", false), ("s seldom", true)]);
+    assert!(origins.scenarios.iter().all(|own| own.observed_rate.is_some_and(|rate| rate > 2.0)));
+    let told = findings.iter().find(|own| own.code.0 == "M069").expect("it is told");
+    assert!(told.notes.iter().any(|note| note.contains("of `s seldom` it is not known")), "{told:?}");
+    assert!(!told.notes.iter().any(|note| note.contains("0 %")), "{told:?}");
+}
+
 /// Operations that a policy kept tell no rate, but for policies that draw at random; a part of them is counted.
 #[test]
 fn what_a_policy_kept_is_named() {
@@ -150,7 +236,12 @@ fn id(number: u64) -> u128 {
 
 /// Operations of one service, ten a second, named by a function of their number, of which those are kept that another one of their trace identifier tells.
 fn kept(count: u64, name: fn(u64) -> &'static str, keep: fn(&str, u128) -> bool, attributes: &str) -> SubModel {
-    let text: String = (0..count).filter(|number| keep(name(*number), id(*number))).fold(String::new(), |text, number| {
+    reduced(lines(count, name, keep, attributes).as_bytes(), None)
+}
+
+/// The spans of these operations, a line each.
+fn lines(count: u64, name: fn(u64) -> &'static str, keep: fn(&str, u128) -> bool, attributes: &str) -> String {
+    (0..count).filter(|number| keep(name(*number), id(*number))).fold(String::new(), |text, number| {
         let start = 1_700_000_000_000_000_001 + u128::from(number) * 100_000_000;
         let end = start + 1_000_000;
         text + &format!(
@@ -160,8 +251,7 @@ fn kept(count: u64, name: fn(u64) -> &'static str, keep: fn(&str, u128) -> bool,
             id(number),
             name(number)
         )
-    });
-    reduced(text.as_bytes(), None)
+    })
 }
 
 /// Whether a ratio sampler keeps an identifier that decides by its lower half.

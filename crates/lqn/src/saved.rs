@@ -102,6 +102,10 @@ struct ScenarioShape {
     chosen: u64,
     #[serde(skip_serializing_if = "is_zero", default)]
     truncated: u64,
+    #[serde(skip_serializing_if = "is_zero", default)]
+    unweighed: u64,
+    #[serde(skip_serializing_if = "is_zero", default)]
+    limit: u64,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     sampled: Option<SampledShape>,
     #[serde(skip_serializing_if = "Option::is_none", default)]

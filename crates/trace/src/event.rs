@@ -316,7 +316,8 @@ pub struct Operation {
     /// the events' times; `None` where the trace does not tell.
     pub start: Option<i64>,
     /// How many operations it stands for, one by the probability with which it was kept: 1 where all were. `None` where the trace does not tell;
-    /// [`Operation::CHOSEN`] where it was kept for what it is, [`Operation::TRUNCATED`] where others like it are missing.
+    /// [`Operation::CHOSEN`] where it was kept for what it is, [`Operation::TRUNCATED`] where others like it are missing, [`Operation::unweighed`] where a sampler is
+    /// named that tells no probability.
     pub weight: Option<f64>,
     /// Whether that was given by who reads the trace, and not recorded.
     pub weight_given: bool,
@@ -333,6 +334,21 @@ impl Operation {
     pub const CHOSEN: f64 = -1.0;
     /// The weight of one in a file that ends too early and has its operations in another order than that of time: it stands for some behind the end.
     pub const TRUNCATED: f64 = -2.0;
+    /// From here downwards, the weights of those of a sampler that tells no probability.
+    const UNWEIGHED: f64 = -3.0;
+
+    /// The weight of one that was kept by a sampler which tells no probability, such as one that limits rates; with the most traces that it keeps a second, where that is
+    /// told.
+    #[must_use]
+    pub fn unweighed(limit: Option<f64>) -> f64 {
+        Self::UNWEIGHED - limit.filter(|limit| limit.is_finite()).unwrap_or_default().max(0.0)
+    }
+
+    /// The most traces that a sampler keeps a second which tells no probability, 0 where it does not tell that either; `None` of other weights.
+    #[must_use]
+    pub fn limit_of(weight: f64) -> Option<f64> {
+        (weight <= Self::UNWEIGHED).then(|| Self::UNWEIGHED - weight)
+    }
 
     /// The span that an event was read from, where it was read from one.
     pub fn span_of(&self, event: &Event) -> Option<&SpanItem> {

@@ -24,8 +24,10 @@ const BEGIN: u8 = 0;
 /// What follows the version, from the second one on: no other file begins so.
 const MARK: &[u8] = b"dyelog";
 /// The version of packed sub-models that is written.
-pub const VERSION: u8 = 2;
-/// An earlier one, which is read, too: JSON stands in the place of the head.
+pub const VERSION: u8 = 3;
+/// An earlier one, which is read, too: scenarios do not tell how many a sampler kept without a probability.
+const WITHOUT_LIMITS: u8 = 2;
+/// One before that, which is read, too: JSON stands in the place of the head.
 const WITH_JSON: u8 = 1;
 
 /// Packs a sub-model; `merge` says how its entries were merged.
@@ -54,9 +56,9 @@ pub fn unpack(name: &Arc<str>, bytes: &[u8]) -> Result<(SubModel, String), Diagn
         return super::parse(name, text);
     };
     let (version, rest) = rest.split_first().ok_or_else(|| damaged(name))?;
-    let mut input = In { rest, texts: Vec::new(), names: Vec::new() };
+    let mut input = In { version: *version, ..In::of(rest) };
     let (sub, merge) = match *version {
-        VERSION => rest.strip_prefix(MARK).and_then(|rest| {
+        VERSION | WITHOUT_LIMITS => rest.strip_prefix(MARK).and_then(|rest| {
             input.rest = rest;
             input.whole()
         }),
@@ -223,6 +225,7 @@ impl Out {
 
 /// What is read. Nothing comes back where it ends too early or has what cannot be.
 struct In<'b> {
+    version: u8,
     rest: &'b [u8],
     texts: Vec<Arc<str>>,
     /// Of each text its name in the sub-model, where it was looked up.
@@ -230,6 +233,10 @@ struct In<'b> {
 }
 
 impl<'b> In<'b> {
+    fn of(rest: &'b [u8]) -> Self {
+        Self { version: VERSION, rest, texts: Vec::new(), names: Vec::new() }
+    }
+
     fn whole(&mut self) -> Option<(SubModel, String)> {
         let merge = self.words()?.to_owned();
         self.texts()?;
@@ -425,7 +432,7 @@ impl<'b> In<'b> {
 mod tests {
     use std::sync::Arc;
 
-    use super::{In, Out, WITH_JSON, is_packed, pack, unpack};
+    use super::{In, Out, VERSION, WITH_JSON, WITHOUT_LIMITS, is_packed, pack, unpack};
     use crate::deployment::{Replica, Seen};
     use crate::saved;
     use crate::sketch::Sketch;
@@ -470,6 +477,7 @@ mod tests {
         let total = sub.scenarios.entry(scenario).or_default();
         total.operations = 300;
         (total.fragments, total.unlinked, total.apart, total.truncated, total.clients) = (9, 5, 4, 3, 2);
+        (total.unweighed, total.limit) = (6, 2500);
         total.sampled = Sampled { operations: 200, thousandths: 1 << 40, squares: u64::MAX, counted: 0 };
         total.undated = Undated { traces: 1, operations: 2, nanoseconds: u64::MAX };
         (total.first_start, total.last_end, total.grain) = (Some(i64::MIN), Some(i64::MAX), 0);
@@ -584,6 +592,23 @@ mod tests {
         }
     }
 
+    /// What earlier programs packed has nothing of samplers that tell no probability, and stands otherwise as now.
+    #[test]
+    fn what_was_packed_without_limits_is_read() {
+        let limited = |limit| {
+            let mut sub = example();
+            let total = sub.scenarios.values_mut().next().expect("there is one");
+            (total.unweighed, total.limit) = (0, limit);
+            (pack(&sub, "name"), saved::write(&sub, "name"))
+        };
+        let ((mut packed, text), (other, _)) = (limited(0), limited(1));
+        let at = packed.iter().zip(&other).position(|(one, other)| one != other).expect("the limit is in it");
+        packed.drain(at - 1..=at);
+        packed[1] = WITHOUT_LIMITS;
+        let (read, merge) = unpack(&"here".into(), &packed).expect("it is read, too");
+        assert_eq!(saved::write(&read, &merge), text);
+    }
+
     #[test]
     fn what_is_damaged_is_refused_and_does_no_harm() {
         let packed = pack(&example(), "name");
@@ -598,9 +623,9 @@ mod tests {
             let _ = unpack(&"here".into(), &other);
         }
         let mut newer = packed;
-        newer[1] = 3;
+        newer[1] = VERSION + 1;
         let found = unpack(&"here".into(), &newer).expect_err("it is newer");
-        assert!(found.0[0].message.contains("version 3"), "{found:?}");
+        assert!(found.0[0].message.contains("version 4"), "{found:?}");
     }
 
     #[test]
@@ -608,26 +633,26 @@ mod tests {
         for number in [0, 0x7f, 0x80, u128::from(u64::MAX), 1 << 63, u128::MAX - 1, u128::MAX] {
             let mut out = Out::default();
             out.wide(number);
-            assert_eq!(In { rest: &out.bytes, texts: Vec::new(), names: Vec::new() }.wide(), Some(number));
+            assert_eq!(In::of(&out.bytes).wide(), Some(number));
         }
         let least = Moments { count: 1, sum: Seconds(i128::MIN), squares: i128::MAX };
         let mut out = Out::default();
         out.moments(&least);
-        assert_eq!(In { rest: &out.bytes, texts: Vec::new(), names: Vec::new() }.moments(), Some(least));
+        assert_eq!(In::of(&out.bytes).moments(), Some(least));
         for number in (0..64).flat_map(|bits| [u64::MAX >> bits, 1 << bits, 0x1234_5678_9abc_def0 >> bits]) {
             for behind in [0, 9] {
                 let mut out = Out::default();
                 out.number(number);
                 out.bytes.extend(vec![0xff; behind]);
-                let mut input = In { rest: &out.bytes, texts: Vec::new(), names: Vec::new() };
+                let mut input = In::of(&out.bytes);
                 assert_eq!((input.number(), input.rest.len()), (Some(number), behind));
             }
         }
         // More than 128 bits, and more than 64 where there are no more.
-        assert_eq!(In { rest: &[0xff; 20], texts: Vec::new(), names: Vec::new() }.wide(), None);
+        assert_eq!(In::of(&[0xff; 20]).wide(), None);
         let wide = [[0x80; 9].as_slice(), &[2]].concat();
-        assert_eq!(In { rest: &wide, texts: Vec::new(), names: Vec::new() }.number(), None);
+        assert_eq!(In::of(&wide).number(), None);
         // More stays than there are bytes.
-        assert_eq!(In { rest: &[9, 0, 9, 2], texts: Vec::new(), names: Vec::new() }.stays::<8192>(100), None::<Stays>);
+        assert_eq!(In::of(&[9, 0, 9, 2]).stays::<8192>(100), None::<Stays>);
     }
 }

@@ -193,7 +193,8 @@ impl Reader<'_> {
                 [shape.headless, shape.pieces, shape.unlinked].map(|count| self.count(count, fragments, &item));
             let apart = self.count(shape.apart, unlinked, &item);
             let failures = self.count(shape.failures, operations, &item);
-            let [chosen, truncated] = [shape.chosen, shape.truncated].map(|count| self.count(count, operations, &item));
+            let [chosen, truncated, unweighed] =
+                [shape.chosen, shape.truncated, shape.unweighed].map(|count| self.count(count, operations, &item));
             let mended = self.count(shape.mended, MOST, &item);
             let sampled = shape.sampled.as_ref().map(|own| Sampled {
                 operations: self.count(own.operations, operations, &item),
@@ -220,6 +221,7 @@ impl Reader<'_> {
             total.undated = undated.unwrap_or_default();
             (total.operations, total.fragments, total.headless) = (operations, fragments, headless);
             (total.failures, total.chosen, total.truncated) = (failures, chosen, truncated);
+            (total.unweighed, total.limit) = (unweighed, shape.limit);
             total.sampled = sampled.unwrap_or_default();
             (total.starts, total.stays) = (starts, stays);
             (total.first_start, total.last_start, total.last_end) =

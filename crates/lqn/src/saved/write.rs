@@ -52,6 +52,8 @@ pub(super) fn document(sub: &SubModel, merge: &str, kept: Option<&Kept>) -> Docu
             failures: total.failures,
             chosen: total.chosen,
             truncated: total.truncated,
+            unweighed: total.unweighed,
+            limit: total.limit,
             sampled: (total.sampled != Sampled::default()).then_some(SampledShape {
                 operations: total.sampled.operations,
                 thousandths: total.sampled.thousandths,

@@ -51,6 +51,10 @@ pub struct ScenarioTotal {
     pub chosen: u64,
     /// How many of all come from files that end too early and lack operations of all times.
     pub truncated: u64,
+    /// How many of all were kept by a sampler that tells no probability, such as one that limits rates.
+    pub unweighed: u64,
+    /// The most traces a second that such a sampler keeps of a process, in thousandths; 0 where none tells it.
+    pub limit: u64,
     /// How they were sampled, as far as traces tell.
     pub sampled: Sampled,
     /// The trace identifiers of those that tell nothing of it.
@@ -110,6 +114,8 @@ impl ScenarioTotal {
         self.failures += other.failures;
         self.chosen += other.chosen;
         self.truncated += other.truncated;
+        self.unweighed += other.unweighed;
+        self.limit = self.limit.max(other.limit);
         self.sampled.merge(&other.sampled);
         self.ids.merge(&other.ids);
         self.told_ids.merge(&other.told_ids);

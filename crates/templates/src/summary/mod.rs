@@ -273,14 +273,17 @@ impl Summary {
         let id = u128::from_str_radix(&operation.run, 16).ok().filter(|_| tells);
         match operation.weight {
             Some(Operation::CHOSEN) => one.chosen = 1,
-            Some(weight) if weight != Operation::TRUNCATED => {
+            Some(weight) if weight >= 0.0 => {
                 one.sampled.add(weight);
                 if let Some(id) = id.filter(|_| !operation.weight_given) {
                     one.told_ids.add(id);
                 }
             }
             unknown => {
-                one.truncated = u64::from(unknown.is_some());
+                one.truncated = u64::from(unknown == Some(Operation::TRUNCATED));
+                if let Some(limit) = unknown.and_then(Operation::limit_of) {
+                    (one.unweighed, one.limit) = (1, (limit * 1000.0).round() as u64);
+                }
                 if let Some(id) = id {
                     one.ids.add(id);
                 }

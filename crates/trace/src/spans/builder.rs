@@ -15,7 +15,7 @@ use crate::spans::model::{Recorder, Span, SpanKind, Spans};
 use crate::spans::pieces::Times;
 use crate::spans::sampling;
 use crate::spans::store::Spill;
-use crate::{ReadReport, codes};
+use crate::{Operation, ReadReport, codes};
 use dyelog_diagnostic::names::{Name, Names};
 use dyelog_diagnostic::{Diagnostic, Place};
 use outlet::{Held, Outlet};
@@ -176,7 +176,7 @@ impl<'a> Builder<'a> {
             return;
         }
         self.spans.spans.push(span);
-        if self.set_times(self.spans.spans.len() - 1, Times { start, end }) {
+        if self.set_times(self.spans.spans.len() - 1, Times { start, end, ..Times::default() }) {
             self.close();
         } else {
             self.spans.spans.pop();
@@ -418,7 +418,9 @@ impl<'a> Builder<'a> {
         // A span's own attributes tell more than its trace state, and that more than its resource.
         let told = [self.attributes.sampling.weight(), span.weight, self.resource.sampling.weight()];
         let chosen = self.attributes.sampling.chosen || self.resource.sampling.chosen;
-        let told = told.into_iter().find(|weight| !weight.is_nan()).unwrap_or(span.weight);
+        // A sampler without a probability tells less than any of them.
+        let known = told.into_iter().find(|weight| !weight.is_nan() && Operation::limit_of(*weight).is_none());
+        let told = known.or(told.into_iter().find(|weight| !weight.is_nan())).unwrap_or(span.weight);
         span.weight = if chosen { sampling::CHOSEN } else { told };
         if let Some(seconds) = self.attributes.bad_cpu.take() {
             let place = self.place(span.id);

@@ -2,12 +2,12 @@
 //!
 //! | recorded by | where | weight |
 //! |---|---|---|
-//! | Jaeger clients | tags `sampler.type` and `sampler.param` of the first span | `const` 1, `probabilistic` 1/param, `lowerbound` 0; of other samplers unknown |
+//! | Jaeger clients | tags `sampler.type` and `sampler.param` of the first span | `const` 1, `probabilistic` 1/param, `lowerbound` 0; of `ratelimiting` and others [`Operation::unweighed`] |
 //! | OpenTelemetry | trace state, `ot=th:T` | 2^56/(2^56 − T); unknown where the trace would not have been kept |
 //! | OpenTelemetry, older | trace state, `ot=p:N` | 2^N; 0 for 63 |
 //! | Tempo | `X-SampleRatio` of the span or its resource | 1/ratio |
 //! | Honeycomb | `sampleRate`, `SampleRate` of the span or its resource | itself, at least 1 |
-//! | Collector's tail sampling, and others that decide by content | `tailsampling.policy` of the scope, `sampling.policy`, `sampling.rule` | [`CHOSEN`], but for policies whose names say that they draw at random |
+//! | Collector's tail sampling, and others that decide by content | `tailsampling.policy` of the scope, `sampling.policy`, `sampling.rule` | [`CHOSEN`], but for policies whose names say that they draw at random, or limit rates |
 //!
 //! A weight of 0 is that of an operation which was kept beside those that count: it tells of structure, and not of rates. Sources: Jaeger's
 //! `aggregator.go`, OpenTelemetry's specification of tracestate probability sampling, Tempo's metrics generator, Honeycomb's husky.
@@ -33,6 +33,8 @@ pub enum Sampler {
     Probabilistic,
     /// Kept for a least number of traces of each operation.
     LowerBound,
+    /// Kept while there are fewer than so many traces a second.
+    RateLimiting,
     /// Another one, which tells no probability.
     Other,
 }
@@ -43,6 +45,7 @@ impl Sampler {
             "const" => Self::Const,
             "probabilistic" => Self::Probabilistic,
             "lowerbound" => Self::LowerBound,
+            "ratelimiting" => Self::RateLimiting,
             _ => Self::Other,
         }
     }
@@ -57,11 +60,20 @@ pub struct Sampling {
     rate: f64,
     /// Whether a policy kept it that does not draw at random.
     pub chosen: bool,
+    /// Whether a policy kept it that limits rates.
+    limited: bool,
 }
 
 impl Default for Sampling {
     fn default() -> Self {
-        Self { sampler: Sampler::None, parameter: f64::NAN, ratio: f64::NAN, rate: f64::NAN, chosen: false }
+        Self {
+            sampler: Sampler::None,
+            parameter: f64::NAN,
+            ratio: f64::NAN,
+            rate: f64::NAN,
+            chosen: false,
+            limited: false,
+        }
     }
 }
 
@@ -81,7 +93,9 @@ pub enum Key {
 }
 
 /// Words in names of policies that do not look at what an operation is.
-const RANDOM: [&str; 8] = ["probab", "random", "percent", "ratio", "always", "default", "rate_limit", "rate-limit"];
+const RANDOM: [&str; 6] = ["probab", "random", "percent", "ratio", "always", "default"];
+/// Words in names of policies that keep what comes until there are so many.
+const LIMITED: [&str; 2] = ["rate_limit", "rate-limit"];
 
 impl Sampling {
     /// Takes in an attribute, as a text and as a number where it is one.
@@ -94,12 +108,19 @@ impl Sampling {
             Key::Rate => self.rate = number,
             Key::Policy => {
                 let name = text.unwrap_or_default().trim().to_lowercase();
-                self.chosen = !name.is_empty() && !RANDOM.iter().any(|word| name.contains(word));
+                let has = |words: &[&str]| words.iter().any(|word| name.contains(word));
+                self.limited = has(&LIMITED);
+                self.chosen = !name.is_empty() && !self.limited && !has(&RANDOM);
             }
         }
     }
 
-    /// How many operations one stands for; [`UNKNOWN`] where that is not known.
+    /// Takes over what the other tells of the policy that kept it.
+    pub fn take_policy(&mut self, other: Self) {
+        (self.chosen, self.limited) = (other.chosen, other.limited);
+    }
+
+    /// How many operations one stands for; [`UNKNOWN`] where nothing tells how it was sampled.
     pub fn weight(&self) -> f64 {
         // Whatever was drawn at random before, what is left was not.
         if self.chosen {
@@ -113,9 +134,11 @@ impl Sampling {
         }
         match self.sampler {
             Sampler::Const => 1.0,
-            Sampler::Probabilistic => of_probability(self.parameter),
+            Sampler::Probabilistic if !of_probability(self.parameter).is_nan() => of_probability(self.parameter),
             Sampler::LowerBound => 0.0,
-            Sampler::None | Sampler::Other => UNKNOWN,
+            Sampler::RateLimiting => Operation::unweighed(Some(self.parameter)),
+            Sampler::None if !self.limited => UNKNOWN,
+            Sampler::None | Sampler::Probabilistic | Sampler::Other => Operation::unweighed(None),
         }
     }
 }
@@ -165,6 +188,7 @@ fn hex(text: &str, padded: bool) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::{CHOSEN, Key, Sampling, of_trace_state};
+    use crate::Operation;
     use crate::spans::ids::TraceId;
 
     const ANY: TraceId = TraceId(u128::MAX);
@@ -183,9 +207,17 @@ mod tests {
         assert!((jaeger("probabilistic", "1e-05") - 1e5).abs() < 1e-6);
         assert_eq!(jaeger("const", "true"), 1.0);
         assert_eq!(jaeger("lowerbound", "0.001"), 0.0);
-        for (kind, parameter) in [("probabilistic", "not_a_number"), ("probabilistic", "0"), ("ratelimiting", "2")] {
-            assert!(jaeger(kind, parameter).is_nan(), "{kind} {parameter}");
+        for (kind, parameter, limit) in [
+            ("probabilistic", "not_a_number", 0.0),
+            ("probabilistic", "0", 0.0),
+            ("ratelimiting", "2.5", 2.5),
+            ("ratelimiting", "not_a_number", 0.0),
+            ("another", "0.5", 0.0),
+        ] {
+            assert_eq!(Operation::limit_of(jaeger(kind, parameter)), Some(limit), "{kind} {parameter}");
         }
+        assert_eq!(Operation::limit_of(of(&[(Key::Policy, "Rate_Limiting")])), Some(0.0));
+        assert!([1.0, 0.0, CHOSEN, Operation::TRUNCATED].iter().all(|own| Operation::limit_of(*own).is_none()));
         assert!(of(&[(Key::Parameter, "0.3")]).is_nan());
         assert_eq!(of(&[(Key::Ratio, "0.25")]), 4.0);
         let policy = |name| of(&[(Key::Policy, name), (Key::Rate, "20")]);

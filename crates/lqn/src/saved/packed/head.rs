@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{In, Out};
+use super::{In, Out, WITHOUT_LIMITS};
 use crate::batches::Batches;
 use crate::deployment::{MOST as MOST_REPLICAS, Replica, Seen};
 use crate::kept_ids::{KeptIds, Numbers};
@@ -101,6 +101,7 @@ impl Out {
     fn scenario(&mut self, total: &ScenarioTotal) {
         self.counts([total.operations, total.fragments, total.headless, total.pieces, total.unlinked, total.apart]);
         self.counts([total.mended, total.failures, total.chosen, total.truncated, total.clients, total.grain]);
+        self.counts([total.unweighed, total.limit]);
         self.counts([total.sampled.operations, total.sampled.thousandths, total.sampled.squares]);
         self.counts([total.undated.traces, total.undated.operations, total.undated.nanoseconds]);
         for ids in [&total.ids, &total.told_ids] {
@@ -338,15 +339,17 @@ impl In<'_> {
         let [operations, fragments, headless, pieces, unlinked, apart] = self.counts(MOST)?;
         let [mended, failures, chosen, truncated, clients] = self.counts(MOST)?;
         let grain = self.number()?;
+        let [unweighed, limit] = if self.version > WITHOUT_LIMITS { self.counts(u64::MAX)? } else { [0; 2] };
         let [sampled, thousandths] = self.counts(MOST)?;
         let squares = self.number()?;
         let sampled = Sampled { operations: sampled, thousandths, squares, counted: 0 };
         let [traces, undated] = self.counts(MOST)?;
         let undated = Undated { traces, operations: undated, nanoseconds: self.number()? };
-        let is_sound =
-            [fragments, failures, chosen, truncated, sampled.operations].iter().all(|own| *own <= operations)
-                && [headless, pieces, unlinked].iter().all(|own| *own <= fragments)
-                && apart <= unlinked;
+        let is_sound = [fragments, failures, chosen, truncated, unweighed, sampled.operations]
+            .iter()
+            .all(|own| *own <= operations)
+            && [headless, pieces, unlinked].iter().all(|own| *own <= fragments)
+            && apart <= unlinked;
         if !is_sound {
             return None;
         }
@@ -364,6 +367,8 @@ impl In<'_> {
             failures,
             chosen,
             truncated,
+            unweighed,
+            limit,
             sampled,
             ids,
             told_ids,

@@ -220,8 +220,8 @@ impl Members for ScopeList<'_, '_> {
                 let mut scope = Scope { builder: self.builder, attributes: Attributes::default() };
                 let shape = map.next_value_seed(ObjectOf(&mut scope))?;
                 // A collector that samples says there by which policy; nothing else of it is of use.
-                let chosen = scope.attributes.sampling.chosen;
-                self.builder.resource.sampling.chosen = chosen;
+                let policy = scope.attributes.sampling;
+                self.builder.resource.sampling.take_policy(policy);
                 self.builder.expect(Shape::Object, shape, "scope");
                 Ok(())
             }

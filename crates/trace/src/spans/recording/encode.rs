@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use crate::Operation;
 use crate::recorded::SpanKind;
 use crate::spans::ids::{SpanId, TraceId};
 use crate::spans::model::{Link, Messaging, Recorder, Span, Spans};
@@ -160,6 +161,11 @@ fn order(all: &Spans, names: &Names) -> Vec<usize> {
     order.sort_unstable_by(compare);
     order.dedup_by(|b, a| compare(a, b).is_eq());
     order
+}
+
+/// Whether a number is a weight that a span may have.
+fn is_weight(number: &f64) -> bool {
+    *number >= 0.0 || *number == CHOSEN || Operation::limit_of(*number).is_some()
 }
 
 fn facts(span: &Span) -> u8 {
@@ -320,7 +326,7 @@ pub(super) fn decoded(bytes: &[u8], names: &mut Names) -> Option<Spans> {
                 span.cpu = bytes.float()?;
             }
             if *has_weight {
-                span.weight = bytes.float().filter(|weight| *weight >= 0.0 || *weight == CHOSEN)?;
+                span.weight = bytes.float().filter(is_weight)?;
             }
             let links = bytes.list(|bytes| Some(Link { trace: trace(bytes)?, span: SpanId(bytes.id()?) }))?;
             (span.first_link, span.links) = (u32::try_from(all.links.len()).ok()?, u32::try_from(links.len()).ok()?);
@@ -339,6 +345,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::{decoded, encoded};
+    use crate::Operation;
     use crate::recorded::SpanKind;
     use crate::spans::ids::{SpanId, TraceId};
     use crate::spans::model::{Link, Messaging, Recorder, Span, Spans};
@@ -363,7 +370,7 @@ mod tests {
                 endless: has(5),
                 failed: has(6),
                 cpu: if has(7) { f64::from(length) * 0.1 } else { f64::NAN },
-                weight: if has(8) { 3.5 } else { f64::NAN },
+                weight: if has(8) { [3.5, Operation::unweighed(Some(2.0))][usize::from(has(0))] } else { f64::NAN },
                 first_link: all.links.len() as u32,
                 links: u32::from(has(9)),
                 ..Span::default()

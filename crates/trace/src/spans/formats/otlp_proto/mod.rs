@@ -287,7 +287,7 @@ fn instrumentation_scope(builder: &mut Builder<'_>, message: &[u8]) -> Result<()
             key_value(&mut own, &mut builder.scalar, builder.names, value.bytes())?;
         }
     }
-    builder.resource.sampling.chosen = own.sampling.chosen;
+    builder.resource.sampling.take_policy(own.sampling);
     Ok(())
 }
 
