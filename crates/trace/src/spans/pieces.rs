@@ -16,27 +16,47 @@ use dyelog_diagnostic::Diagnostic;
 use dyelog_diagnostic::names::Name;
 
 /// The times of a record, nanoseconds, as far as it tells them.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Times {
     pub start: Option<i64>,
     pub end: Option<i64>,
+    /// From the start to the end, where no start is told.
+    pub duration: Option<i64>,
 }
 
 /// Stands for a time that is not told.
 const NOT_TOLD: i64 = i64::MIN;
 
+/// Ends up to here are durations, counted from that on which follows [`NOT_TOLD`]: no clock tells times of so long ago.
+const LAST_DURATION: i64 = i64::MIN / 2;
+
 impl Times {
     fn of(span: &Span) -> Self {
         let told = |time: i64| Some(time).filter(|time| *time != NOT_TOLD);
-        Self { start: told(span.start), end: told(span.end) }
+        let (end, duration) = match told(span.end) {
+            Some(end) if end <= LAST_DURATION => (None, Some(end - (NOT_TOLD + 1))),
+            end => (end, None),
+        };
+        Self { start: told(span.start), end, duration }
     }
 
     fn set(self, span: &mut Span) {
-        (span.start, span.end) = (self.start.unwrap_or(NOT_TOLD), self.end.unwrap_or(NOT_TOLD));
+        let ended = || Some(self.start?.saturating_add(self.duration?));
+        let lasts = || Some((NOT_TOLD + 1).saturating_add(self.duration?.max(0)).min(LAST_DURATION));
+        let end = self.end.or_else(ended).or_else(lasts);
+        (span.start, span.end) = (self.start.unwrap_or(NOT_TOLD), end.unwrap_or(NOT_TOLD));
     }
 
     fn complete(self) -> bool {
         self.start.is_some() && self.end.is_some()
+    }
+
+    /// Both together: the earlier start, the later end, the longer duration, as Zipkin has it (`Span.Builder.merge`).
+    fn joined(self, other: Self) -> Self {
+        let start = self.start.into_iter().chain(other.start).min();
+        let duration = self.duration.into_iter().chain(other.duration).max();
+        let after = start.zip(duration).map(|(start, duration)| start.saturating_add(duration));
+        Self { start, end: self.end.into_iter().chain(other.end).chain(after).max(), duration }
     }
 }
 
@@ -122,10 +142,8 @@ impl Builder<'_> {
     fn join(&mut self, into: u32, from: u32) {
         let other = self.spans.spans[from as usize];
         let (own, more) = (Times::of(&self.spans.spans[into as usize]), Times::of(&other));
-        let earlier = |a: Option<i64>, b: Option<i64>| a.into_iter().chain(b).min();
-        let later = |a: Option<i64>, b: Option<i64>| a.into_iter().chain(b).max();
         let span = &mut self.spans.spans[into as usize];
-        Times { start: earlier(own.start, more.start), end: later(own.end, more.end) }.set(span);
+        own.joined(more).set(span);
         let name = |own: &mut Name, other: Name| {
             if !own.is_some() {
                 *own = other;
@@ -185,5 +203,35 @@ impl Builder<'_> {
                 span.trace = *trace;
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Times;
+    use crate::spans::model::Span;
+
+    /// Joins times as spans keep them until they are whole.
+    fn joined(pieces: &[(Option<i64>, Option<i64>, Option<i64>)]) -> Times {
+        let kept = |times: Times| {
+            let mut span = Span::default();
+            times.set(&mut span);
+            Times::of(&span)
+        };
+        let times = pieces.iter().map(|(start, end, duration)| Times { start: *start, end: *end, duration: *duration });
+        times.map(kept).reduce(|all, own| kept(all.joined(own))).expect("there are some")
+    }
+
+    #[test]
+    fn durations_wait_for_their_start() {
+        let [start, long, short] = [(Some(1_000), None, None), (None, None, Some(50)), (None, None, Some(0))];
+        let whole = Times { start: Some(1_000), end: Some(1_050), duration: None };
+        for pieces in [&[start, long][..], &[long, start], &[short, long, start], &[start, short, long]] {
+            assert_eq!(joined(pieces), whole, "{pieces:?}");
+        }
+        assert_eq!(joined(&[short, long]), Times { duration: Some(50), ..Times::default() });
+        // An end that is told needs no duration.
+        assert_eq!(joined(&[(None, Some(1_050), None), start]), whole);
+        assert_eq!(joined(&[(None, None, Some(i64::MAX)), start]).start, Some(1_000));
     }
 }

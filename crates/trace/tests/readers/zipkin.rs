@@ -53,6 +53,23 @@ not JSON
     insta::assert_snapshot!("zipkin_pieces", recorded(lines.as_bytes()));
 }
 
+/// A span whose duration comes in a record of its own, without a time, is the same as one that comes whole.
+#[test]
+fn a_duration_without_a_time_is_that_of_its_span() {
+    let head = r#""traceId":"1","id":"a","kind":"SERVER","localEndpoint":{"serviceName":"web"}"#;
+    let whole = format!("[{{{head},\"name\":\"get\",\"timestamp\":1700000001000000,\"duration\":900}}]");
+    let start = format!("{{{head},\"name\":\"get\",\"timestamp\":1700000001000000}}");
+    let durations = [format!("{{{head},\"duration\":900}}"), format!("{{{head},\"duration\":20}}")];
+    let events = |text: &str| {
+        let (_, operations, _) = operations(&[("t", text.as_bytes())]).expect("it reads");
+        format!("{:?}", operations.iter().map(|own| (&own.start, &own.events)).collect::<Vec<_>>())
+    };
+    let [long, short] = &durations;
+    for pieces in [[&start, long, short], [long, short, &start], [short, &start, long]] {
+        assert_eq!(events(&format!("[{},{},{}]", pieces[0], pieces[1], pieces[2])), events(&whole));
+    }
+}
+
 #[test]
 fn a_shared_identifier_is_both_halves() {
     let whole = r#"[{"traceId":"1","id":"a","kind":"SERVER","name":"get","timestamp":1700000001000000,"duration":900,"localEndpoint":{"serviceName":"web"}},

@@ -156,7 +156,8 @@ impl<'r, 'n> Node<'r, 'n> {
             self.span.kind = SpanKind::Client;
         }
         let end = self.start.zip(self.duration).map(|(start, duration)| start.saturating_add(duration));
-        self.give(self.span, self.local, Times { start: self.start, end });
+        let duration = self.duration.filter(|duration| *duration >= 0 && self.start.is_none());
+        self.give(self.span, self.local, Times { start: self.start, end, duration });
     }
 
     /// A record of version 1: a span for each side that took part.
@@ -176,7 +177,7 @@ impl<'r, 'n> Node<'r, 'n> {
             let end = time(Core::ClientReceive).or_else(|| whole.filter(|_| message_send.is_none()));
             let message = one_way || message_send.is_some();
             let kind = if message { SpanKind::Producer } else { SpanKind::Client };
-            halves.push((kind, sending.at, Times { start, end }));
+            halves.push((kind, sending.at, Times { start, end, ..Times::default() }));
         }
         if let Some(receiving) = server_receive.or(server_send).or(message_receive) {
             let alone = halves.is_empty();
@@ -188,7 +189,7 @@ impl<'r, 'n> Node<'r, 'n> {
             let message = one_way || message_receive.is_some();
             let kind = if message { SpanKind::Consumer } else { SpanKind::Server };
             let end = time(Core::ServerSend).or(if alone { whole } else { None });
-            halves.push((kind, receiving.at, Times { start, end }));
+            halves.push((kind, receiving.at, Times { start, end, ..Times::default() }));
         }
         let kept = self.builder.attributes.keeping.as_ref().map(|keeping| keeping.attributes.clone());
         for (kind, at, times) in halves {
@@ -212,7 +213,7 @@ impl<'r, 'n> Node<'r, 'n> {
             && end < start
         {
             self.builder.ends_before_it_starts(span.id);
-            self.builder.finish_piece(span, Times { start: Some(start), end: Some(start) });
+            self.builder.finish_piece(span, Times { start: Some(start), end: Some(start), ..times });
         } else {
             self.builder.finish_piece(span, times);
         }
