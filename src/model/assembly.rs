@@ -390,7 +390,7 @@ impl<'a> Assembly<'a> {
                 clock_doubt: clocks::doubt(&customer.scenario_total),
                 observed_quantiles: quantiles(&customer.scenario_total.response, &customer.scenario_total.responses),
                 response_error: chance::response_error(&customer.scenario_total, &recording),
-                interarrival_cv2: chance::interarrival_cv2(&customer.scenario_total),
+                interarrival_cv2: chance::interarrival_cv2(&customer.scenario_total, &recording),
                 observed_rate: recording.rate(&customer.scenario_total),
                 rate_error: chance::rate_error(&customer.scenario_total, &recording),
                 is_least_rate: is_least_rate(&customer.scenario_total),

@@ -62,16 +62,20 @@ const TELLING: usize = 100;
 
 /// The squared coefficient of variation of the times from the begin of one operation to that of the next: 1 of independent arrivals, 0 of those of a clock. `None` where few tell, or
 /// operations were sampled.
-pub fn interarrival_cv2(total: &ScenarioTotal) -> Option<f64> {
+pub fn interarrival_cv2(total: &ScenarioTotal, recording: &Recording) -> Option<f64> {
     // Of sampled operations the next one is seldom the next that was traced.
-    if load::told_weight(total).is_some_and(|weight| weight > 1.0) {
+    if load::told_weight(total).is_some_and(|weight| weight > 1.0) || load::is_unweighed(total) {
         return None;
     }
     let mut starts: Vec<i64> = total.stays.kept().iter().map(|stay| stay.start).collect();
     starts.sort_unstable();
     // What was kept of many operations are whole stretches of time, and others lie between.
     let is_whole = starts.len() as u64 == total.stays.seen();
+    // The time between recordings is none between operations.
+    let begins = load::begins(total, recording);
+    let is_within = |two: &[i64]| begins.iter().all(|begin| !(two[0] < *begin && *begin <= two[1]));
     let gaps = starts.windows(2).filter(|two| is_whole || two[0] >> PERIOD == two[1] >> PERIOD);
+    let gaps = gaps.filter(|two| is_within(two));
     let gaps: Vec<f64> = gaps.map(|two| two[0].abs_diff(two[1]) as f64).collect();
     let count = gaps.len() as f64;
     let mean = gaps.iter().sum::<f64>() / count;

@@ -123,12 +123,12 @@ pub fn complete_as_traced(
     }
     let (rates, unknown) = (OneFactor::of(sub), Recording::default());
     findings.extend(chosen.into_iter().flatten());
-    for customer in parts.customers.iter().filter(|customer| customer.members.is_empty()) {
+    for (customer, (load, _)) in parts.customers.iter().zip(&loads).filter(|(own, _)| own.members.is_empty()) {
         let (scenario, total) = (&customer.scenario, &customer.scenario_total);
         findings.extend(clocks::finding(scenario, total));
         // What a configured load is of, the configuration knows.
         let around = if customer.load.is_some() { &unknown } else { &recording };
-        findings.extend(stationarity::finding(scenario, total, around, rates.as_ref()));
+        findings.extend(stationarity::finding(scenario, total, *load, around, rates.as_ref()));
     }
     findings.extend(sampling::finding(&parts.customers, load::told_weight));
     findings.extend(work);

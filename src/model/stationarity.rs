@@ -25,7 +25,7 @@ use crate::lqn::starts::Stretch;
 use crate::lqn::submodel::{ScenarioTotal, SubModel};
 use crate::model::chance::interarrival_cv2;
 use crate::model::codes;
-use crate::model::load::{Recording, recorded_at_once, short, toml_key};
+use crate::model::load::{Load, Recording, observed_customers, recorded_at_once, short, toml_key};
 use crate::names::Name;
 
 pub use sampler::OneFactor;
@@ -68,18 +68,20 @@ const ALIKE: f64 = 0.9;
 /// A part with so many times the operations of the longest is taken where a sampler may have left out those of the longest.
 const FULLER: f64 = 1.5;
 
-/// What changes within the recording of a scenario; `rates` is what all of its scenarios have in common.
+/// What changes within the recording of a scenario, which has that load; `rates` is what all of its scenarios have in common.
 pub fn finding(
     scenario: &str,
     total: &ScenarioTotal,
+    load: Load,
     recording: &Recording,
     rates: Option<&OneFactor>,
 ) -> Option<Diagnostic> {
     let part = || for_a_time(scenario, total, recording);
+    let is_open = matches!(load, Load::Open { .. });
     if !can_tell(total, recording) {
-        return part().or_else(|| batches(scenario, total));
+        return part().or_else(|| batches(scenario, total, recording).filter(|_| is_open));
     }
-    told(scenario, total, rates).map(of_all).or_else(part).or_else(|| stall(scenario, total))
+    told(scenario, total, is_open, rates).map(of_all).or_else(part).or_else(|| stall(scenario, total))
 }
 
 /// What changes in the work of services within a recording of which all is modelled.
@@ -100,7 +102,10 @@ fn changed_work(sub: &SubModel) -> Vec<Changed> {
 /// What there is to say of a recording of which all is modelled.
 pub fn findings(sub: &SubModel) -> Vec<Diagnostic> {
     let (rates, recording) = (OneFactor::of(sub), Recording::of(sub.scenarios.values()));
-    let of = |(name, total): (&Name, &ScenarioTotal)| finding(sub.names.text(*name), total, &recording, rates.as_ref());
+    let of = |(name, total): (&Name, &ScenarioTotal)| {
+        let load = observed_customers(total, &recording).unwrap_or(Load::Open { rate: 0.0 });
+        finding(sub.names.text(*name), total, load, &recording, rates.as_ref())
+    };
     let mut findings: Vec<Diagnostic> = sub.scenarios.iter().filter_map(of).collect();
     findings.sort_by(|left, right| left.message.cmp(&right.message));
     findings.extend(work_findings(sub));
@@ -243,9 +248,11 @@ pub fn steady_part(sub: &SubModel) -> Option<SteadyPart> {
         seconds(starts.start),
         seconds(starts.end)
     );
-    let scenarios = sub.scenarios.iter();
-    let mut findings: Vec<Diagnostic> =
-        scenarios.filter_map(|(name, total)| told(sub.names.text(*name), total, rates.as_ref())).collect();
+    let of = |(name, total): (&Name, &ScenarioTotal)| {
+        let is_open = observed_customers(total, &recording).is_none();
+        told(sub.names.text(*name), total, is_open, rates.as_ref())
+    };
+    let mut findings: Vec<Diagnostic> = sub.scenarios.iter().filter_map(of).collect();
     findings.sort_by(|left, right| left.message.cmp(&right.message));
     findings.extend(works.into_iter().map(|own| own.finding));
     let taken = |finding: Diagnostic| {
@@ -301,8 +308,8 @@ fn can_tell(total: &ScenarioTotal, recording: &Recording) -> bool {
 }
 
 /// That operations begin many at a time, with nothing between, so that there are too few stretches to look at.
-fn batches(scenario: &str, total: &ScenarioTotal) -> Option<Diagnostic> {
-    let cv2 = interarrival_cv2(total).filter(|cv2| *cv2 > IN_BATCHES)?;
+fn batches(scenario: &str, total: &ScenarioTotal, recording: &Recording) -> Option<Diagnostic> {
+    let cv2 = interarrival_cv2(total, recording).filter(|cv2| *cv2 > IN_BATCHES)?;
     let message = format!("scenario `{scenario}` is not steady within its recording");
     let note = format!(
         "operations come in bursts: the squared coefficient of variation of the time between two is {}, where that of independent arrivals is 1",
@@ -311,7 +318,8 @@ fn batches(scenario: &str, total: &ScenarioTotal) -> Option<Diagnostic> {
     Some(Diagnostic::warning(codes::NOT_STEADY, Place::Nowhere, message).with_note(note))
 }
 
-fn told(scenario: &str, total: &ScenarioTotal, rates: Option<&OneFactor>) -> Option<Diagnostic> {
+/// What changes; bursts are told of open arrivals, since those of customers are how long responses take.
+fn told(scenario: &str, total: &ScenarioTotal, is_open: bool, rates: Option<&OneFactor>) -> Option<Diagnostic> {
     let cells = total.starts.cells();
     let begin = cells[0].first;
     let seconds = |at: i64| at.abs_diff(begin) as f64 * 1e-9;
@@ -353,7 +361,7 @@ fn told(scenario: &str, total: &ScenarioTotal, rates: Option<&OneFactor>) -> Opt
             short(change.after)
         ));
         notes.extend(rates.map(OneFactor::note));
-    } else if let Some(bursts) = grid.bursts() {
+    } else if let Some(bursts) = grid.bursts().filter(|_| is_open) {
         notes.push(format!(
             "operations come in bursts: their number in {} s varies {} times as much as that of independent arrivals",
             short(grid.length),
@@ -444,5 +452,38 @@ impl Grid {
         let (index, deviation) = self.dispersion()?;
         let mean = self.counts.iter().sum::<f64>() / self.counts.len() as f64;
         (mean >= 5.0 && index > BURSTS && index > 1.0 + 5.0 * deviation).then_some(index)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::finding;
+    use crate::lqn::submodel::ScenarioTotal;
+    use crate::model::load::{Load, Recording};
+
+    /// Five operations a second for four seconds, then twenty, by turns, of equal responses.
+    fn in_bursts() -> ScenarioTotal {
+        let mut total = ScenarioTotal::default();
+        for second in 0..100_i64 {
+            let count = if second / 4 % 2 == 0 { 5 } else { 20 };
+            for number in 0..count {
+                let start = second * 1_000_000_000 + number * 1_000_000_000 / count;
+                total.starts.add(start, Some(0.01));
+                total.response.add(0.01);
+                total.operations += 1;
+                total.first_start = total.first_start.or(Some(start));
+                total.last_start = Some(start);
+            }
+        }
+        total
+    }
+
+    /// Customers who wait begin as responses let them.
+    #[test]
+    fn bursts_are_those_of_arrivals_from_outside() {
+        let of = |load| finding("go", &in_bursts(), load, &Recording::default(), None);
+        let told = of(Load::Open { rate: 12.5 }).expect("they come in bursts");
+        assert!(told.notes[0].contains("bursts"), "{told:?}");
+        assert_eq!(of(Load::Closed { population: 4, think_time: 0.0 }), None);
     }
 }

@@ -122,6 +122,22 @@ fn a_load_that_doubles_is_told() {
     assert!(notes.iter().any(|note| note.contains("begin a second")), "{notes:?}");
 }
 
+/// The time between two recordings is no time between two operations, and makes no bursts of steady arrivals.
+#[test]
+fn a_time_without_a_recording_makes_no_bursts() {
+    let mut stays = station(8, 4, 0.3, 4000);
+    let gap = 0.5 * stays[3999].0;
+    for stay in &mut stays[2000..] {
+        *stay = (stay.0 + gap, stay.1 + gap);
+    }
+    let sub = reduced("t.jsonl", spans(&stays, 1000, |_| true).as_bytes());
+    let (_, findings, origins) = complete(&sub, &Configuration::default()).expect("there are requests");
+    let codes: Vec<&str> = findings.iter().map(|own| own.code.0).collect();
+    assert!(codes.contains(&"M033") && !codes.contains(&"M051"), "{findings:?}");
+    let cv2 = origins.scenarios[0].interarrival_cv2.expect("there are many");
+    assert!((cv2 - 1.0).abs() < 0.2, "{cv2}");
+}
+
 #[test]
 fn bursts_are_told() {
     let mut stays = station(7, 8, 0.3, 4000);

@@ -22,6 +22,9 @@ const WEIGHTS: f64 = 0.1;
 /// Means of responses that differ by so many standard errors are different.
 const GROWN: f64 = 4.0;
 
+/// By so many they look different, and may be so by chance.
+const LOOKS: f64 = 2.0;
+
 /// The rates of all scenarios change by one factor, and responses do not change once for all.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OneFactor {
@@ -40,6 +43,8 @@ enum Cause {
     Load,
     /// Where the rate is higher, responses of a scenario are longer: these means, seconds, at the lower and the higher rate.
     LoadByResponses(f64, f64),
+    /// They are longer by no more than chance may do.
+    LooksLikeLoad(f64, f64),
     Unknown,
 }
 
@@ -50,7 +55,7 @@ impl OneFactor {
         let all: u64 = sub.scenarios.values().map(|total| total.operations).sum();
         let (mut ids, mut sampled, mut operations) = (KeptIds::default(), Sampled::default(), 0_u64);
         let (mut before, mut after, mut errors) = ((0.0, 0.0), (0.0, 0.0), Vec::new());
-        let mut grown: Option<(f64, f64)> = None;
+        let (mut grown, mut looks): (Option<(f64, f64)>, Option<(f64, f64)>) = (None, None);
         for total in sub.scenarios.values() {
             if total.operations.saturating_mul(RARE) < all || !can_tell(total, &recording) {
                 continue;
@@ -61,12 +66,15 @@ impl OneFactor {
             let Counts { early, late } = Counts::of(&grid, &change);
             errors.push(((change.after / change.before).ln(), (1.0 / early.max(1.0) + 1.0 / late.max(1.0)).sqrt()));
             let at = cell_of(cells, total.starts.shift(), &change);
-            grown = grown.or_else(|| grows(cells.split_at_checked(at?)?, change.after > change.before));
+            let by = |errors| grows(cells.split_at_checked(at?)?, change.after > change.before, errors);
+            grown = grown.or_else(|| by(GROWN));
+            looks = looks.or_else(|| by(LOOKS));
             before = (before.0 + early, before.1 + change.before);
             after = (after.0 + late, after.1 + change.after);
             ids.merge(&total.ids);
             sampled.operations += total.sampled.operations;
             sampled.thousandths = sampled.thousandths.saturating_add(total.sampled.thousandths);
+            sampled.squares = sampled.squares.saturating_add(total.sampled.squares);
             operations += total.operations;
         }
         if errors.is_empty() || before.1 <= 0.0 || after.1 <= 0.0 {
@@ -87,6 +95,8 @@ impl OneFactor {
             Cause::SamplerByIds
         } else if let Some((low, high)) = grown {
             Cause::LoadByResponses(low, high)
+        } else if let Some((low, high)) = looks {
+            Cause::LooksLikeLoad(low, high)
         } else {
             Cause::Unknown
         };
@@ -115,6 +125,12 @@ impl OneFactor {
                 time(low),
                 time(high)
             ),
+            Cause::LooksLikeLoad(low, high) => format!(
+                "all rates change by one factor, and responses of a scenario grow with them, from {} to {} on the mean, which may be chance: the load changed, or the part of operations that a \
+                 sampler keeps. If it was a sampler, lower rates are about {factor} times too low",
+                time(low),
+                time(high)
+            ),
             Cause::Unknown => format!(
                 "all rates change by one factor and responses stay: the load changed, or the part of operations that a sampler keeps. \
                  If it was a sampler, lower rates are about {factor} times too low"
@@ -136,12 +152,12 @@ impl Counts {
     }
 }
 
-/// The mean responses at the lower and the higher of two rates, where those at the higher one are longer by more than chance.
-fn grows((before, after): (&[Stretch], &[Stretch]), rises: bool) -> Option<(f64, f64)> {
+/// The mean responses at the lower and the higher of two rates, where those at the higher one are longer by more than so many standard errors.
+fn grows((before, after): (&[Stretch], &[Stretch]), rises: bool, errors: f64) -> Option<(f64, f64)> {
     let (low, high) = if rises { (before, after) } else { (after, before) };
     let (low, high) = (mean(low)?, mean(high)?);
     let error = (low.1 / low.0).hypot(high.1 / high.0);
-    ((high.0 / low.0).ln() > ALIKE.max(GROWN * error)).then_some((low.0, high.0))
+    ((high.0 / low.0).ln() > ALIKE.max(errors * error)).then_some((low.0, high.0))
 }
 
 /// The mean response in these stretches and its standard error, seconds.
@@ -154,11 +170,15 @@ fn mean(cells: &[Stretch]) -> Option<(f64, f64)> {
     (mean > 0.0 && cells().count() > 1).then(|| (mean, squares.sqrt() / count))
 }
 
-/// Whether operations stand for one where rates are higher, and for as many as that takes where they are lower.
+/// Whether operations stand for as many more where rates are lower as that takes, as their weights tell: by their mean, had all been kept where rates are higher, or by how they vary.
 fn is_recorded(sampled: &Sampled, operations: u64, few: f64, kept: f64) -> bool {
     let weight = sampled.mean_weight().unwrap_or_default();
     let expected = (1.0 - few) + few / kept;
-    sampled.operations == operations && (weight / expected - 1.0).abs() < WEIGHTS && weight > 1.0 + WEIGHTS
+    let by_mean = (weight / expected - 1.0).abs() < WEIGHTS && weight > 1.0 + WEIGHTS;
+    let varies = sampled.operations as f64 / sampled.effective();
+    let expected = ((1.0 - few) + few / (kept * kept)) / (expected * expected);
+    let by_spread = (varies / expected - 1.0).abs() < WEIGHTS && varies > 1.0 + WEIGHTS;
+    sampled.operations == operations && (by_mean || by_spread)
 }
 
 /// Whether the numbers that a ratio sampler makes of identifiers have the mean of all of them together with the part `few` of which it kept so many.
@@ -175,9 +195,9 @@ fn is_by_ids(ids: &KeptIds, few: f64, kept: f64) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::grows;
+    use super::{GROWN, LOOKS, grows, is_recorded};
     use crate::lqn::starts::Stretch;
-    use crate::lqn::submodel::Moments;
+    use crate::lqn::submodel::{Moments, Sampled};
 
     /// Stretches of ten operations each, of these mean responses, seconds.
     fn cells(means: &[f64]) -> Vec<Stretch> {
@@ -192,12 +212,29 @@ mod tests {
     #[test]
     fn longer_responses_at_a_higher_rate_are_those_of_a_load() {
         let (low, high) = (cells(&[0.010, 0.011, 0.009, 0.010]), cells(&[0.012, 0.5, 0.7, 0.012, 0.6, 0.4, 0.5]));
-        let (own, other) = grows((&low, &high), true).expect("they grow");
+        let (own, other) = grows((&low, &high), true, GROWN).expect("they grow");
         assert!((own - 0.010).abs() < 1e-9 && other > 0.3, "{own} {other}");
         // The rate fell while they grew, which no load does.
-        assert_eq!(grows((&low, &high), false), None);
+        assert_eq!(grows((&low, &high), false, GROWN), None);
         // One stretch of many is chance.
-        assert_eq!(grows((&low, &cells(&[0.010, 0.010, 0.011, 0.5, 0.010])), true), None);
-        assert_eq!(grows((&low, &cells(&[0.0104, 0.0103])), true), None);
+        assert_eq!(grows((&low, &cells(&[0.010, 0.010, 0.011, 0.5, 0.010])), true, GROWN), None);
+        assert_eq!(grows((&low, &cells(&[0.0104, 0.0103])), true, LOOKS), None);
+        // By three standard errors they look longer.
+        let high = cells(&[0.010, 0.014, 0.019, 0.011, 0.017, 0.010]);
+        assert_eq!(grows((&low, &high), true, GROWN), None);
+        assert!(grows((&low, &high), true, LOOKS).is_some());
+    }
+
+    /// A sampler that kept three of ten operations keeps one of ten: rates fall by a factor of three, and so many stand for more.
+    #[test]
+    fn weights_that_change_as_rates_do_tell_a_sampler() {
+        let of = |parts: [(u64, f64); 2]| {
+            let mut sampled = Sampled::default();
+            parts.iter().for_each(|(operations, weight)| sampled.add_alike(*operations, *weight));
+            is_recorded(&sampled, 400, 0.25, 1.0 / 3.0)
+        };
+        assert!(of([(300, 10.0 / 3.0), (100, 10.0)]) && of([(300, 1.0), (100, 3.0)]));
+        // One weight throughout, and one that changes by another factor.
+        assert!(!of([(300, 10.0 / 3.0), (100, 10.0 / 3.0)]) && !of([(300, 5.0), (100, 8.0)]));
     }
 }
