@@ -126,9 +126,11 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
         whatif::gather(arguments.cheapest.iter().map(|text| check_axis(text))),
     ])?;
     let mut subjects = source::subjects(&[&arguments.source.files], &arguments.source, terminal)?;
+    let asks_percentiles = arguments.goal.iter().any(|text| Goal::is_of_percentile(text));
+    let simulating = asks_percentiles.then(|| arguments.source.reduce.thread_count());
     for questioned in &mut subjects {
         if !arguments.list {
-            terminal.report(&questioned.unlike_traced());
+            terminal.report(&questioned.unlike_traced(simulating));
         }
         whatif::set(&mut questioned.subject, &arguments.set, terminal)?;
     }

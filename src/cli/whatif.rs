@@ -94,9 +94,11 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     let written = WrittenQuestion { set: &arguments.set, vary: &arguments.vary, show: &arguments.show };
     let otherwise = |(_, questioned): &(String, Questioned)| sweep::otherwise(&questioned.subject, &written);
     let others: Vec<_> = if arguments.list { Vec::new() } else { subjects.iter().map(otherwise).collect() };
+    let asks_percentiles = arguments.show.iter().any(|text| Figure::is_percentile(text));
+    let simulating = asks_percentiles.then(|| arguments.source.reduce.thread_count());
     for (name, questioned) in &mut subjects {
         if !arguments.list {
-            terminal.report(&questioned.unlike_traced());
+            terminal.report(&questioned.unlike_traced(simulating));
         }
         set(&mut questioned.subject, &arguments.set, terminal).map_err(|failure| match failure {
             Failure::Input(errors) if sets.len() > 1 => {

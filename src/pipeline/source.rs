@@ -88,12 +88,17 @@ impl Questioned {
         }
     }
 
-    /// Where a model of traces, as it is, does not respond as they did: its answers about other loads are off as well.
-    pub fn unlike_traced(&self) -> Vec<Diagnostic> {
+    /// Where a model of traces, as it is, does not respond as they did: its answers about other loads are off as well. Its percentiles are looked at, too, where they are asked for, by a
+    /// simulation on so many threads.
+    pub fn unlike_traced(&self, percentiles: Option<usize>) -> Vec<Diagnostic> {
         let Asked { model, origins: Some(origins), .. } = self.subject.base() else { return Vec::new() };
         let solved = solve(model, &SolveOptions::default(), None, &mut ()).map(|solution| solution.results);
-        let steady = solved.ok().filter(|results| !results.convergence.saturated);
-        steady.map(|results| study::unlike_traced(model, &results, origins, None)).unwrap_or_default()
+        let Some(results) = solved.ok().filter(|results| !results.convergence.saturated) else { return Vec::new() };
+        let outlook = percentiles.map(|threads| study::outlook::outlook(model, &results, Some(origins), threads));
+        let mut found = study::unlike_traced(model, &results, origins, outlook.as_ref());
+        let unlike = |outlook| study::percentiles_unlike_traced(model, &results, origins, outlook);
+        found.extend(outlook.as_ref().map(unlike).unwrap_or_default());
+        found
     }
 }
 

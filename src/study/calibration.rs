@@ -136,6 +136,9 @@ pub fn calibrate(
         all.min_by(|left, right| left.1.misfit.total_cmp(&right.1.misfit))
     };
     let Some((best_form, best)) = best_of(&|own| !own.is_doubtful()) else {
+        if let Some(refused) = shaped.iter().find_map(Shaped::refused) {
+            return Err(refused);
+        }
         return Err(Diagnostic::error(
             codes::CALIBRATION,
             Place::Nowhere,

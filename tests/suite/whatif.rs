@@ -11,7 +11,9 @@ use dyelog::study::sweep::{Grid, SweepOptions, sweep};
 use serde_json::Value;
 
 use crate::cli::Folder;
+use crate::generator::Random;
 use crate::servers::{spans, station};
+use crate::waits::{Span, exponential, operation};
 
 pub const CASE: [&str; 3] = ["traces/case-study.angio", "--config", "examples/case-study.toml"];
 
@@ -571,6 +573,38 @@ fn where_the_model_is_unlike_the_traces_questions_tell_it() {
     }
 }
 
+/// Each operation calls one of ten peers, which models take for a tenth of a call of each: the mean is right, and percentiles are not. Who asks for these is told so.
+#[test]
+fn where_percentiles_are_unlike_the_traces_questions_about_them_tell_it() {
+    let mut random = Random::new(11);
+    let (mut text, mut now) = (String::new(), 0.0);
+    for number in 0..2000_usize {
+        now += exponential(&mut random, 0.2);
+        let end = now + 0.02 + exponential(&mut random, 0.005);
+        let peer = format!("peer-{}", char::from(b'a' + (number % 10) as u8));
+        let spans = [
+            Span { service: "web", kind: 2, id: 1, parent: 0, name: "ask", at: (now, end) },
+            Span { service: "web", kind: 3, id: 2, parent: 1, name: "ask", at: (now + 1e-4, end - 1e-4) },
+            Span { service: &peer, kind: 2, id: 3, parent: 2, name: "ask", at: (now + 3e-4, end - 3e-4) },
+        ];
+        operation(&mut text, number, &spans);
+    }
+    let folder = Folder::new();
+    let trace = folder.file("t.jsonl", &text);
+    let rate = "scenario.\"web ask\".rate";
+    let (up, along) = (format!("{rate}=5,6"), format!("{rate}=5..6"));
+    let is_told = |arguments: &[&str]| {
+        let (_, _, words) = run(&[&[arguments[0], &trace], &arguments[1..]].concat());
+        words.contains("warning[M058]")
+    };
+    assert!(is_told(&["solve"]));
+    assert!(is_told(&["search", "--largest", &along, "--goal", "p95 < 500 ms"]));
+    assert!(is_told(&["whatif", "--vary", &up, "--show", "p95"]));
+    // Who asks for means is told of means.
+    assert!(!is_told(&["search", "--largest", &along, "--goal", "response < 500 ms"]));
+    assert!(!is_told(&["whatif", "--vary", &up]));
+}
+
 /// Services that call each other, now one first and now the other, make a circle: one finding says so for all scenarios, and solvers name it, however long its names are.
 #[test]
 fn calls_in_a_circle_are_told_once() {
@@ -598,6 +632,9 @@ fn calls_in_a_circle_are_told_once() {
     let refused = told.lines().find(|line| line.contains("[S003]")).unwrap_or_else(|| panic!("{told}"));
     assert!(refused.contains("list → ") && refused.len() < 600 && !refused.contains(&long), "{refused}");
     assert!(told.contains("help: take one of these calls out"), "{told}");
+    // No other times would help.
+    let (code, _, told) = run(&["calibrate", &file]);
+    assert!(code != 0 && told.contains("error[S003]") && !told.contains("M070"), "{told}");
     assert_eq!(run(&["solve", &file, "--merge", "none"]).0, 0);
 }
 

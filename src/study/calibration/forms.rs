@@ -4,6 +4,7 @@ use crate::diagnostic::Diagnostics;
 use crate::lqn::submodel::{EntryTotal, SubModel};
 use crate::lqn::{Body, Model, Work};
 use crate::model::{Configuration, DemandSource, Form, Joint, Origins, complete_as_traced};
+use crate::solve::{SolveOptions, codes, solve};
 use crate::study::calibration::CalibrationLoad;
 use crate::study::calibration::fit::Fitted;
 
@@ -122,6 +123,12 @@ impl Shaped {
             Form::Served(order) => format!("served otherwise: {}", order.name()),
             Form::Alone(load) => format!("what {} tells alone", loads[load].name),
         }
+    }
+
+    /// Why solvers refuse the model whatever its times are: calls in a circle.
+    pub fn refused(&self) -> Option<Diagnostics> {
+        let errors = solve(&self.model, &SolveOptions::default(), None, &mut ()).err()?;
+        errors.0.iter().any(|error| error.code == codes::CYCLE).then_some(errors)
     }
 
     /// The model with its own times as they were fitted.

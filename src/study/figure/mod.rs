@@ -103,6 +103,11 @@ impl Figure {
         }
     }
 
+    /// Whether a text asks for a percentile, which only a simulation tells.
+    pub fn is_percentile(text: &str) -> bool {
+        read(text).is_ok_and(|(_, part)| part.is_some())
+    }
+
     /// The kind of element that it is of.
     pub fn element(&self) -> &'static str {
         match self {

@@ -152,6 +152,11 @@ impl Goal {
         Kind::Time.parse(number).map(drop).map_err(|why| refused(text, &why))
     }
 
+    /// Whether a text is a goal of a percentile.
+    pub fn is_of_percentile(text: &str) -> bool {
+        split(text).is_some_and(|(figure, ..)| Figure::is_percentile(figure.trim()))
+    }
+
     /// Its unit.
     pub fn unit(&self) -> &'static str {
         self.figure.unit()
