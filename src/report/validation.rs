@@ -295,7 +295,21 @@ pub fn verdict_words(loads: &[LoadValidation], tolerance: f64) -> String {
             format!("{all} predicted figures are within {within} of what was measured, or the intervals meet\n")
         }
     };
+    let told = told + &by_spans(loads, tolerance);
     if open.is_empty() { told } else { format!("not predicted, though measured: {}\n{told}", open.join(", ")) }
+}
+
+/// How many utilisations are off of those that were worked out from the times of spans, in a sentence: tables have them, and the verdict does not.
+fn by_spans(loads: &[LoadValidation], tolerance: f64) -> String {
+    let processors = loads.iter().flat_map(|load| &load.processors).filter(|own| !own.is_measured);
+    let verdicts: Vec<Verdict> = processors.map(|own| own.busy.verdict(tolerance)).collect();
+    let of = |wanted: fn(&Verdict) -> bool| verdicts.iter().filter(|own| wanted(own)).count();
+    match (of(|own| *own != Verdict::Unknown), of(|own| *own == Verdict::Off)) {
+        (_, 0) => String::new(),
+        (all, off) => format!(
+            "{off} of {all} utilisations that follow from the times of spans are off; they were not measured, and do not count\n"
+        ),
+    }
 }
 
 /// What was measured and not predicted, by kind, with how many of them there are.
@@ -315,4 +329,41 @@ fn unpredicted(loads: &[LoadValidation]) -> Vec<String> {
         _ => Some(format!("{count} {many}")),
     };
     kinds.into_iter().filter_map(words).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::verdict_words;
+    use crate::lqn::Model;
+    use crate::study::validation::{BusyValidation, Compared, LoadValidation};
+
+    /// A load with two processors, the first of which was measured as predicted, and the second, by spans or measured as well, is off by half.
+    fn load(is_measured: bool) -> LoadValidation {
+        let busy = |name: &str, measured, is_measured| {
+            let busy = Compared { predicted: Some(0.5), measured: Some(measured), ..Compared::default() };
+            BusyValidation { name: name.into(), busy, is_measured }
+        };
+        LoadValidation {
+            against: "t".to_owned(),
+            model: Model::default(),
+            scenarios: Vec::new(),
+            processors: vec![busy("one", 0.5, true), busy("other", 1.0, is_measured)],
+            saturation: None,
+            missing: Vec::new(),
+            is_converged: true,
+        }
+    }
+
+    /// What the table calls off is in the words, whether it counts or not.
+    #[test]
+    fn figures_that_do_not_count_are_told() {
+        let words = verdict_words(&[load(false)], 0.1);
+        assert!(words.starts_with("all 1 figures are within 10 %"), "{words}");
+        assert!(
+            words.contains("1 of 1 utilisations that follow from the times of spans are off; they were"),
+            "{words}"
+        );
+        let words = verdict_words(&[load(true)], 0.1);
+        assert!(words.starts_with("1 of 2 figures are off") && !words.contains("times of spans"), "{words}");
+    }
 }
