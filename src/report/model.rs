@@ -5,12 +5,13 @@ use crate::lqn::terms::{arc, kind, later_phase, multiplicity, replicas, scheduli
 use crate::lqn::{Body, Model};
 use crate::model::{EntryOrigin, Origins};
 use crate::report::Look;
+use crate::report::names::for_people;
 use crate::report::table::Table;
 
 /// A model in tables. Where it was made of traces its origins add the scenarios, the types of entries, how
 /// often they were seen and the sources of their demands.
 pub fn text(model: &Model, origins: Option<&Origins>, look: impl Into<Look>) -> String {
-    let look = look.into();
+    let (look, model) = (look.into(), &for_people(model));
     let mut text = String::new();
     if !model.comment.is_empty() {
         text.push_str(&model.comment);

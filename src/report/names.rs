@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::lqn::results::Caller;
-use crate::lqn::{ActivityId, EntryId, Model, Scheduling, TaskId};
+use crate::lqn::{ActivityId, EntryId, Model, ProcessorId, Scheduling, Task, TaskId};
 
 /// What the names of customers begin with.
 const CUSTOMERS: &str = "Cu_";
@@ -17,7 +17,15 @@ pub fn task(model: &Model, id: TaskId) -> Cow<'_, str> {
     scenario.map_or(Cow::Borrowed(&*task.name), |scenario| format!("users of {scenario}").into())
 }
 
-/// The model with customers, their entries and their processors called as people read of them.
+/// A processor: that of customers is what these are.
+pub fn processor(model: &Model, id: ProcessorId) -> Cow<'_, str> {
+    let name = &model.processors[id.index()].name;
+    let customers = |own: &Task| own.scheduling == Scheduling::Reference && own.processor == id && own.name == *name;
+    let own = name.starts_with(CUSTOMERS).then(|| model.tasks.iter().position(customers)).flatten();
+    own.map_or(Cow::Borrowed(&**name), |number| task(model, TaskId(number as u32)))
+}
+
+/// The model with customers, their entries and their processors, and the parts of entries, called as people read of them.
 #[must_use]
 pub fn for_people(model: &Model) -> Model {
     let mut named = model.clone();
@@ -31,6 +39,9 @@ pub fn for_people(model: &Model) -> Model {
             processor.name = Arc::clone(&name);
         }
         named.tasks[number].name = name;
+    }
+    for (number, own) in named.activities.iter_mut().enumerate() {
+        own.name = activity(model, ActivityId(number as u32)).into();
     }
     named
 }

@@ -3,7 +3,7 @@
 use crate::diagnostic::quantity::{counted, in_ms, number, significant, time};
 use crate::lqn::results::{Convergence, HalfWidths, ProcessorResult, Results, Simulated};
 use crate::lqn::terms::{kind, later_phase, multiplicity};
-use crate::lqn::{ActivityId, EntryId, Model, Multiplicity, Scheduling, TaskId};
+use crate::lqn::{ActivityId, EntryId, Model, Multiplicity, ProcessorId, Scheduling, TaskId};
 use crate::model::Origins;
 use crate::report::model::demand_sources;
 use crate::report::outlook::{NARROW, broken};
@@ -165,7 +165,7 @@ fn processors(model: &Model, results: &Results, origins: Option<&Origins>) -> Ta
         // The processors of customers are there because the language asks for one.
         if !(sources[number_of] && result.utilization == 0.0) {
             let mut row = vec![
-                Cell::from(&*processor.name),
+                names::processor(model, ProcessorId::from(number_of)).into_owned().into(),
                 multiplicity(processor.multiplicity).into(),
                 busy(
                     result.utilization,

@@ -410,6 +410,23 @@ fn run(arguments: &[&str]) -> Run {
     }
 }
 
+/// What models name by rules of their own, customers and the parts of entries, people read in words: in tables and in pictures.
+#[test]
+fn made_up_names_are_words() {
+    for arguments in [
+        &["model", "--format", "text"][..],
+        &["draw", "lqn", "--format", "svg"],
+        &["draw", "lqn", "--format", "dot"],
+        &["solve"],
+    ] {
+        for trace in ["traces/case-study.angio", "traces/shop.otlp.jsonl"] {
+            let shown = run(&[arguments, &[trace]].concat()).out;
+            assert!(!shown.contains("Cu_") && !shown.contains(".s0") && !shown.contains(".b1."), "{shown}");
+        }
+    }
+    assert!(run(&["model", "--format", "lqn", "traces/case-study.angio"]).out.contains("Cu_"));
+}
+
 #[test]
 fn nothing_collides_in_bundled_traces() {
     let mut traces: Vec<_> = fs::read_dir(Path::new(ROOT).join("traces"))

@@ -54,7 +54,7 @@ fn processors(report: &Report<'_>, html: &mut Markup) {
         }
         table.row(|| {
             vec![
-                Cell::Name(processor.name.to_string()),
+                Cell::Name(names::processor(model, place.into()).into_owned()),
                 Cell::Text(multiplicity(processor.multiplicity)),
                 Cell::Quantity(number(utilization), utilization),
                 of_capacity(utilization, model.capacity(place.into())),

@@ -16,6 +16,7 @@ mod view;
 use crate::lqn::results::Results;
 use crate::lqn::{Model, TaskId};
 use crate::report::draw::Drawn;
+use crate::report::names::for_people;
 
 /// What to draw of a model, and how.
 #[derive(Clone, Debug)]
@@ -49,12 +50,14 @@ impl Default for LqnOptions {
 
 /// A model as SVG. With results, tasks and processors are coloured by how busy they are, and the figures are printed.
 pub fn svg(model: &Model, results: Option<&Results>, options: &LqnOptions) -> Drawn {
+    let model = &for_people(model);
     let view = view::View::new(model, options);
     picture::draw(&view, results, options)
 }
 
 /// A model in the DOT language of Graphviz.
 pub fn dot(model: &Model, results: Option<&Results>, options: &LqnOptions) -> Drawn {
+    let model = &for_people(model);
     let view = view::View::new(model, options);
     Drawn { text: dot::write(&view, results, options), notes: view.notes() }
 }
