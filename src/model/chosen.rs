@@ -5,6 +5,8 @@ mod least;
 mod limited;
 mod waited;
 
+pub use limited::at_fixed_rate;
+
 use crate::diagnostic::quantity::time;
 use crate::diagnostic::{Diagnostic, Place};
 use crate::lqn::sketch::{SKETCH_ERROR, Sketch};

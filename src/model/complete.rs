@@ -172,6 +172,18 @@ fn has_demand(model: &Model) -> bool {
     phases.chain(model.activities.iter().map(|activity| &activity.work)).any(|work| work.demand > 0.0)
 }
 
+/// Adds that operations begin at a fixed rate.
+fn with_fixed_rate(told: Diagnostic, rate: Option<f64>) -> Diagnostic {
+    match rate {
+        Some(rate) => told.with_note(format!(
+            "operations of all scenarios begin {} a second, hardly ever more or fewer, whatever is under way: a sampler that limits rates lets them begin so, or a clock, and no customers who wait. \
+             Was it a sampler, the rate and all utilisations are lower bounds",
+            load::short(rate)
+        )),
+        None => told,
+    }
+}
+
 /// Says that calls come back to the entry that made them.
 fn circle_warning(model: &Model, circle: &[EntryId]) -> Diagnostic {
     let names: Vec<String> =
@@ -367,6 +379,11 @@ fn choose_loads(
     let totals = parts.customers.iter().map(|customer| &customer.scenario_total);
     let rates: Vec<_> = totals.zip(evidence.iter().map(Evidence::rate_alone)).collect();
     let mut found = population::customers(&rates, known);
+    let totals = parts.customers.iter().map(|customer| &customer.scenario_total);
+    let fixed = chosen::at_fixed_rate(totals);
+    if fixed.is_some() {
+        found.fill(None);
+    }
     // Customers wait where a server is busy all the time, and make it no busier: what is more than chance is none of theirs.
     if overloaded.as_ref().is_some_and(|own| own.utilization > SATURATED) {
         found.fill(None);
@@ -389,7 +406,7 @@ fn choose_loads(
                 let element = overloaded.as_ref().and_then(|own| Some((own.element.as_deref()?, own.utilization)));
                 let told = match element {
                     // Of a circle of calls nothing is known; one finding says so for all scenarios.
-                    None => load::observed_note(name, rate, total, &recording),
+                    None => with_fixed_rate(load::observed_note(name, rate, total, &recording), fixed),
                     Some(overload) => load::overload_warning(name, rate, overload, total),
                 };
                 (Load::Open { rate }, LoadReason::Observed, Some(told))

@@ -2,7 +2,7 @@
 
 use dyelog::diagnostic::{Diagnostic, Severity};
 use dyelog::lqn::saved;
-use dyelog::model::{Configuration, complete};
+use dyelog::model::{Configuration, Load, complete};
 use dyelog::pipeline::{self, Input, Options};
 
 use crate::generator::Random;
@@ -107,6 +107,32 @@ fn the_first_operations_of_each_second_are_a_sample() {
         (told, origins.scenarios[0].is_least_rate)
     };
     assert_eq!((chosen(&kept), chosen(&stays)), ((true, true), (false, false)));
+}
+
+/// Of arrivals from outside a bucket of tokens lets one begin as soon as it has one again: the more are under way, the fewer begin, and no customers do so.
+#[test]
+fn operations_that_a_bucket_lets_begin_are_those_of_no_customers() {
+    // Each goes on for so long that several are under way.
+    let mut stays = station(5, 4, 0.6, 9000);
+    for stay in &mut stays {
+        stay.1 = stay.0 + 5.0 * (stay.1 - stay.0);
+    }
+    let rate = 0.25 * 4.0 * 0.6 / DEMAND;
+    let (mut tokens, mut last) = (1.0_f64, stays[0].0);
+    let lets = |stay: &(f64, f64)| {
+        tokens = (tokens + rate * (stay.0 - last)).min(20.0);
+        last = stay.0;
+        let is_let = tokens >= 1.0;
+        tokens -= if is_let { 1.0 } else { 0.0 };
+        is_let
+    };
+    let kept: Vec<(f64, f64)> = stays.iter().copied().filter(lets).collect();
+    let sub = reduced("t.jsonl", spans(&kept, 1000, |_| true).as_bytes());
+    let (_, findings, origins) = complete(&sub, &Configuration::default()).expect("there are requests");
+    assert!(matches!(origins.scenarios[0].load, Load::Open { .. }), "{:?}", origins.scenarios[0].load);
+    let told =
+        findings.iter().flat_map(|own| &own.notes).any(|note| note.contains("a sampler that limits rates lets them"));
+    assert!(told, "{findings:?}");
 }
 
 #[test]
