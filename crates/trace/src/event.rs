@@ -347,7 +347,7 @@ impl Operation {
     /// The most traces that a sampler keeps a second which tells no probability, 0 where it does not tell that either; `None` of other weights.
     #[must_use]
     pub fn limit_of(weight: f64) -> Option<f64> {
-        (weight <= Self::UNWEIGHED).then(|| Self::UNWEIGHED - weight)
+        (weight <= Self::UNWEIGHED).then_some(Self::UNWEIGHED - weight)
     }
 
     /// The span that an event was read from, where it was read from one.

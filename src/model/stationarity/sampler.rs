@@ -55,7 +55,7 @@ impl OneFactor {
         let all: u64 = sub.scenarios.values().map(|total| total.operations).sum();
         let (mut ids, mut sampled, mut operations) = (KeptIds::default(), Sampled::default(), 0_u64);
         let (mut before, mut after, mut errors) = ((0.0, 0.0), (0.0, 0.0), Vec::new());
-        let (mut grown, mut looks): (Option<(f64, f64)>, Option<(f64, f64)>) = (None, None);
+        let [mut grown, mut looks]: [Option<(f64, f64)>; 2] = [None; 2];
         for total in sub.scenarios.values() {
             if total.operations.saturating_mul(RARE) < all || !can_tell(total, &recording) {
                 continue;

@@ -164,8 +164,8 @@ fn order(all: &Spans, names: &Names) -> Vec<usize> {
 }
 
 /// Whether a number is a weight that a span may have.
-fn is_weight(number: &f64) -> bool {
-    *number >= 0.0 || *number == CHOSEN || Operation::limit_of(*number).is_some()
+fn is_weight(number: f64) -> bool {
+    number >= 0.0 || number == CHOSEN || Operation::limit_of(number).is_some()
 }
 
 fn facts(span: &Span) -> u8 {
@@ -326,7 +326,7 @@ pub(super) fn decoded(bytes: &[u8], names: &mut Names) -> Option<Spans> {
                 span.cpu = bytes.float()?;
             }
             if *has_weight {
-                span.weight = bytes.float().filter(is_weight)?;
+                span.weight = bytes.float().filter(|number| is_weight(*number))?;
             }
             let links = bytes.list(|bytes| Some(Link { trace: trace(bytes)?, span: SpanId(bytes.id()?) }))?;
             (span.first_link, span.links) = (u32::try_from(all.links.len()).ok()?, u32::try_from(links.len()).ok()?);
