@@ -142,12 +142,10 @@ fn operations_that_stand_for_none_keep_their_demand() {
     // One of three counts, and for two.
     let one =
         tag("sampler.type", "stringValue", "\"probabilistic\"") + "," + &tag("sampler.param", "doubleValue", "0.5");
-    let mixed: String = operations(120, &one, "")
-        .lines()
-        .zip(operations(120, &lower, "").lines())
-        .enumerate()
-        .map(|(number, (one, other))| format!("{}\n", if number % 3 == 0 { one } else { other }))
-        .collect();
+    let (one, other) = (operations(120, &one, ""), operations(120, &lower, ""));
+    let pairs = one.lines().zip(other.lines()).enumerate();
+    let lines: Vec<&str> = pairs.map(|(number, (one, other))| if number % 3 == 0 { one } else { other }).collect();
+    let mixed = lines.join("\n");
     let sub = reduced(mixed.as_bytes(), None);
     let (_, findings, origins) = complete(&sub, &Configuration::default()).expect("there is a model");
     assert!((origins.scenarios[0].observed_rate.expect("there is a rate") - 2.0 / 3.0).abs() < 0.01);
@@ -159,7 +157,7 @@ fn operations_that_stand_for_none_keep_their_demand() {
 fn a_scenario_that_stands_for_none_is_told_beside_others() {
     let (lower, all) =
         (tag("sampler.type", "stringValue", "\"lowerbound\""), tag("sampler.type", "stringValue", "\"const\""));
-    let name = |number: u64| if number % 4 == 0 { "often" } else { "seldom" };
+    let name = |number: u64| if number.is_multiple_of(4) { "often" } else { "seldom" };
     let text = lines(2000, name, |_, _| true, "TAGS");
     let tagged = |line: &str| line.replace("TAGS", if line.contains("\"seldom\"") { &lower } else { &all }) + "\n";
     let text: String = text.lines().map(tagged).collect();

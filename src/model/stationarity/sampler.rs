@@ -230,7 +230,9 @@ mod tests {
     fn weights_that_change_as_rates_do_tell_a_sampler() {
         let of = |parts: [(u64, f64); 2]| {
             let mut sampled = Sampled::default();
-            parts.iter().for_each(|(operations, weight)| sampled.add_alike(*operations, *weight));
+            for (operations, weight) in parts {
+                sampled.add_alike(operations, weight);
+            }
             is_recorded(&sampled, 400, 0.25, 1.0 / 3.0)
         };
         assert!(of([(300, 10.0 / 3.0), (100, 10.0)]) && of([(300, 1.0), (100, 3.0)]));
