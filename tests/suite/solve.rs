@@ -4,6 +4,7 @@ mod analytic;
 mod chain;
 mod closed_forms;
 mod corpus;
+mod forks;
 mod hostile;
 mod laws;
 mod reference;

@@ -5,6 +5,7 @@ use dyelog_lqn::results::Convergence;
 
 use crate::codes;
 use crate::layered::chains::{ClientId, ClientKind, Decomposition};
+use crate::layered::fork_join::found_by_others;
 use crate::layered::interlock::{Overlap, interlock_fractions};
 use crate::layered::submodels::{self, Layer, chain_visits, is_open, station_name};
 use crate::layered::thread_pools::{Inputs, flow_equivalents};
@@ -208,8 +209,10 @@ impl Solver<'_> {
             .map(|&chain| chain_visits(self.plan, self.decomposition, chain, &self.rates.flows[chain], &self.waits))
             .collect();
         let loads: Vec<Load> = layer.chains.iter().zip(&sums).map(|(&chain, sums)| self.load(chain, sums)).collect();
+        let rates = &self.rates;
+        let found = found_by_others(self.decomposition, layer, &sums, &rates.flows, &rates.throughputs, &self.waits);
         let mut built =
-            submodels::network(self.plan, self.decomposition, layer, &loads, &sums, &self.rates.sent, &self.waits);
+            submodels::network(self.plan, self.decomposition, layer, &loads, &sums, &rates.sent, &self.waits, &found);
         self.measure_branches(layer);
         built.network.heuristics = self.heuristics;
         built.network.interlock = self.interlock(layer);
@@ -228,6 +231,9 @@ impl Solver<'_> {
             if *saturated {
                 self.inner.saturated.push(station_name(self.plan, self.decomposition, *station));
             }
+        }
+        for (station, there) in layer.stations.iter().zip(mva::open_customers(&built.network, &solution)) {
+            self.waits.there[*station] = there;
         }
         let mut open = layer.open.iter();
         let relax = |old: &mut Stay, new: Stay| {

@@ -60,6 +60,8 @@ pub(crate) struct Waits {
     pub together: ById<ChainId, Option<(f64, f64)>>,
     /// By station: seconds for which requests wait for threads longer as these queue for what is below them.
     pub thread_queueing: ById<StationId, f64>,
+    /// By station: how many are there on the mean, where nobody comes but open arrivals and what they cause.
+    pub there: ById<StationId, Option<f64>>,
 }
 
 impl Waits {

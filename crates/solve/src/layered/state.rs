@@ -115,6 +115,7 @@ impl<'a> Solver<'a> {
                 met: chains().map(|chain| vec![0.0; chain.stations.len()]).collect(),
                 together: ById::like(&decomposition.chains, None),
                 thread_queueing: decomposition.by_station(0.0),
+                there: decomposition.by_station(None),
             },
             times: ById::like(&decomposition.chains, ChainTimes::default()),
             rates: Rates {

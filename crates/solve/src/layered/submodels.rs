@@ -107,6 +107,16 @@ pub(crate) struct Sum {
 }
 
 impl Sum {
+    /// Seconds of service.
+    pub fn service(&self) -> f64 {
+        self.service
+    }
+
+    /// The squares of the mean service, seconds².
+    pub fn squares(&self) -> f64 {
+        if self.visits > 0.0 { self.service * self.service / self.visits } else { 0.0 }
+    }
+
     fn visit(&self, chain: mva::ChainId, station: mva::StationId) -> Visit {
         let mean = |sum: f64| if self.visits > 0.0 { sum / self.visits } else { 0.0 };
         Visit {
@@ -206,6 +216,7 @@ pub(crate) fn network(
     sums: &[Vec<Sum>],
     open: &[f64],
     waits: &Waits,
+    found_by_others: &[Vec<f64>],
 ) -> LayerNetwork {
     let mut network = Network::default();
     let mut places = Vec::new();
@@ -221,14 +232,14 @@ pub(crate) fn network(
             ..station(plan, decomposition, number)
         })
         .collect();
-    for ((&number, load), sums) in layer.chains.iter().zip(loads).zip(sums) {
+    for (((&number, load), sums), found) in layer.chains.iter().zip(loads).zip(sums).zip(found_by_others) {
         let chain = network.chains.push(*load);
         for (slot, sum) in sums.iter().enumerate() {
             if sum.visits > 0.0 {
                 let visit = sum.visit(chain, local(decomposition.chains[number].stations[slot]));
                 network.visits.push(Visit {
                     guess: waits.stays[number][slot],
-                    longer: waits.beyond_chance(number, slot),
+                    longer: found[slot] * waits.longer[number][slot] + waits.met[number][slot],
                     ..visit
                 });
                 places.push(Some((number, slot)));

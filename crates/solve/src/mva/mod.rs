@@ -233,6 +233,21 @@ fn overloaded(network: &Network, solution: &Solution) -> bool {
     loads.iter().zip(&network.stations).any(|(load, station)| *load > station.servers * (1.0 + 1e-6))
 }
 
+/// By station: mean customers, where all of them are of open chains.
+pub(crate) fn open_customers(network: &Network, solution: &Solution) -> Vec<Option<f64>> {
+    let mut customers = ById::like(&network.stations, Some(0.0));
+    for (visit, stay) in network.visits.iter().zip(&solution.stays) {
+        let there = &mut customers[visit.station];
+        *there = match network.chains[visit.chain] {
+            Load::Open(rate) => there.map(|sum: f64| {
+                sum + rate * visit.visits * (stay.wait + visit.longer + visit.service * (1.0 + stay.slowdown))
+            }),
+            Load::Closed { .. } => None,
+        };
+    }
+    customers.iter().copied().collect()
+}
+
 /// Throughputs that follow from stays by Little's law.
 pub(crate) fn cycles(network: &Network, stays: &[Stay]) -> ById<ChainId, f64> {
     let mut times = ById::like(&network.chains, 0.0);

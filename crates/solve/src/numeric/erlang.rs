@@ -23,6 +23,45 @@ pub fn erlang_c(servers: f64, load: f64) -> f64 {
     blocking / (1.0 - load / servers * (1.0 - blocking))
 }
 
+/// How many servers of those that others take are told one by one; of more, they hardly slow anybody down.
+const MOST_SERVERS: f64 = 1000.0;
+
+/// By how much longer than alone work takes on shared servers, where one, two and up to `most` of its own kind are there. Others lengthen the work of one by
+/// `others.0`, and are `others.1` on the mean, where that is known. Otherwise they are as many as in M/M/m where these lengthen it by so much.
+pub(crate) fn beside_others(servers: f64, others: (f64, Option<f64>), most: usize) -> Vec<f64> {
+    let (slowdown, there) = (others.0.max(0.0), others.1);
+    if servers <= 1.0 || slowdown <= 0.0 || servers > MOST_SERVERS || !slowdown.is_finite() {
+        return (1..=most).map(|own| (own as f64 / servers).max(1.0) + slowdown).collect();
+    }
+    let (mut low, mut high) = (0.0, servers);
+    for _ in 0..HALVINGS {
+        let load = f64::midpoint(low, high);
+        if erlang_c(servers, load) > slowdown * (servers - load) { high = load } else { low = load }
+    }
+    let all = erlang_c(servers, low);
+    let of = |own: f64| {
+        let (mut likely, mut sum) = (all * (1.0 - low / servers), all * (own - 1.0) + slowdown * servers);
+        // Fewer others, with whom the own ones have less than a server each.
+        let mut others = servers.floor();
+        while others >= 1.0 && others - 1.0 + own > servers {
+            likely *= others / low.max(f64::MIN_POSITIVE);
+            others -= 1.0;
+            sum += likely * (others + own - servers);
+        }
+        1.0 + sum / servers
+    };
+    // As many own ones as there are servers leave none idle: what they take depends on nothing but how many others there are.
+    let full = servers.ceil();
+    let (alone, whole) = (of(1.0), of(full));
+    let others = servers * whole - full;
+    let more = there.map_or(0.0, |there| there.clamp(slowdown * servers, (slowdown + 1.0) * servers - 1.0) - others);
+    let part = |own: f64| ((of(own.min(full)) - alone) / (whole - alone)).min(1.0);
+    (1..=most).map(|own| own as f64).map(|own| of(own) + part(own) * more / servers).collect()
+}
+
+/// Halvings that look for a load.
+const HALVINGS: u32 = 50;
+
 /// The probability that all servers are busy, where `load` of them are on average and at most `population` customers can be
 /// there: that of the machine repairman (M/M/m//n) with the same load, whose traffic is searched for.
 pub(crate) fn all_busy(servers: f64, population: f64, load: f64) -> f64 {
@@ -158,7 +197,7 @@ fn repairman(servers: f64, population: f64, ratio: f64) -> Repairman {
 
 #[cfg(test)]
 mod tests {
-    use super::{all_busy, repairman};
+    use super::{all_busy, beside_others, erlang_c, repairman};
 
     /// The same by halving, as slow and sure as can be.
     fn halved(servers: f64, population: f64, load: f64) -> f64 {
@@ -194,5 +233,28 @@ mod tests {
             let found = all_busy(servers, servers, part * servers);
             assert!((found - part.powf(servers)).abs() < 1e-9, "{servers}: {found}");
         }
+    }
+
+    /// The mean of max(1, (own + others) / m) over the states of M/M/m.
+    #[test]
+    fn work_beside_others_on_shared_servers() {
+        for (servers, load) in [(2.0_f64, 0.4_f64), (2.0, 1.8), (4.0, 3.0), (7.0, 6.5)] {
+            let likely =
+                |others: f64| (1..=others as u32).fold(1.0, |all, one| all * load / f64::from(one).min(servers));
+            let all: f64 = (0..4000).map(|others| likely(f64::from(others))).sum();
+            let sure = |own: f64| {
+                (0..4000)
+                    .map(f64::from)
+                    .map(|others| likely(others) / all * ((own + others) / servers).max(1.0))
+                    .sum::<f64>()
+            };
+            let found = beside_others(servers, (erlang_c(servers, load) / (servers - load), None), 9);
+            for (own, found) in (1..).zip(found) {
+                let sure = sure(f64::from(own));
+                assert!((found / sure - 1.0).abs() < 1e-6, "{servers} servers, {load} busy, {own}: {found} and {sure}");
+            }
+        }
+        assert_eq!(beside_others(1.0, (3.0, None), 2), [4.0, 5.0]);
+        assert_eq!(beside_others(2.0, (0.0, None), 3), [1.0, 1.0, 1.5]);
     }
 }

@@ -179,6 +179,17 @@ impl AbsorbingChain {
             }
         }
     }
+
+    /// The variance of the time until the end, seconds².
+    pub fn variance(mut self) -> f64 {
+        let (mut times, mut after) = (Vec::new(), Vec::new());
+        self.times(&mut times);
+        let mean: f64 = times.iter().sum();
+        // The time in each state after one that is spent in the others as long as on the mean: half the second moment.
+        self.begin = times;
+        self.times(&mut after);
+        (2.0 * after.iter().sum::<f64>() - mean * mean).max(0.0)
+    }
 }
 
 /// Elimination without subtraction, of states in the order of their levels: only what lies within the longest move of the diagonal is

@@ -10,13 +10,19 @@
 //!
 //! `rounds` makes numbers of what a branch does, `places` the process of them.
 
+mod crowding;
 mod places;
 mod rounds;
 
-use crate::layered::chains::{ChainId, ChainRange, ClientId, Decomposition, Item, StationId};
-use crate::layered::fork_join::places::{Places, Process, speed};
+use std::slice;
+
+pub(crate) use crowding::found_by_others;
+
+use crate::layered::chains::{Chain, ChainId, ChainRange, ClientId, Decomposition, Item, StationId};
+use crate::layered::fork_join::places::{Loop, Places, Process, speed};
 use crate::layered::phase_times::{ChainTimes, Waits};
 use crate::layered::submodels::station;
+use crate::mva::Discipline;
 use crate::numeric::by_id::ById;
 use crate::numeric::order_statistics::order_statistic;
 use crate::prepare::plan::ModelPlan;
@@ -52,7 +58,7 @@ struct Branch {
 struct BranchPart {
     /// How often it is executed.
     visits: f64,
-    /// The item of the step; none where the whole branch is one part.
+    /// The item of the step, in an entry of any depth; none where the whole branch is one part.
     item: Option<usize>,
     /// Slots at shared stations, with the number of the station among the shared ones.
     slots: Vec<(u32, usize)>,
@@ -110,37 +116,16 @@ fn shared_fork(
             let found = chain.stations.get(slot as usize)?;
             Some((slot, shared.binary_search(found).ok()?))
         };
-        let mut parts: Vec<BranchPart> = Vec::new();
-        let (mut places, mut is_left_out) = (0, false);
-        if chain.reach.len() > 1 || chain.items.iter().any(|item| matches!(item, Item::Fork { .. })) {
+        let room = MOST_STATES / states;
+        let is_sharing = |slot: u32| {
+            let place = chain.stations.get(slot as usize);
+            place.is_some_and(|place| station(plan, decomposition, *place).discipline == Discipline::Sharing)
+        };
+        let (parts, places) = steps(plan, chain, is_sharing, slot, room).unwrap_or_else(|| {
             let slots: Vec<(u32, usize)> = (0..chain.stations.len() as u32).filter_map(slot).collect();
-            places += slots.len() + 1;
-            parts.push(BranchPart { visits: 1.0, item: None, slots });
-        } else {
-            for (place, item) in chain.items.iter().enumerate() {
-                match *item {
-                    Item::Step { visits, slot: own, .. } => {
-                        let slots: Vec<(u32, usize)> = slot(own).into_iter().collect();
-                        places += 1 + slots.len();
-                        is_left_out = false;
-                        parts.push(BranchPart { visits, item: Some(place), slots });
-                    }
-                    Item::Call { slot: own, .. } => {
-                        let Some(part) = parts.last_mut() else { continue };
-                        match slot(own) {
-                            Some(found) if !part.slots.contains(&found) => {
-                                places += 1;
-                                part.slots.push(found);
-                            }
-                            Some(_) => {}
-                            // All that is not shared is one place.
-                            None => places += usize::from(!std::mem::replace(&mut is_left_out, true)),
-                        }
-                    }
-                    _ => {}
-                }
-            }
-        }
+            let places = slots.len() + 1;
+            (vec![BranchPart { visits: 1.0, item: None, slots }], places)
+        });
         states *= places + 1;
         if states > MOST_STATES {
             return None;
@@ -149,6 +134,58 @@ fn shared_fork(
     }
     let servers = shared.iter().map(|number| station(plan, decomposition, *number).servers).collect();
     Some(SharedFork { first_chain, enough: count, branches, servers, kept: Vec::new(), kept_apart: Vec::new() })
+}
+
+/// What a branch does step by step, entries that it goes through included, and how many places that has; `None` where it forks again, or where there are `most` places
+/// or more.
+fn steps(
+    plan: &ModelPlan,
+    chain: &Chain,
+    is_sharing: impl Fn(u32) -> bool,
+    slot: impl Fn(u32) -> Option<(u32, usize)>,
+    most: usize,
+) -> Option<(Vec<BranchPart>, usize)> {
+    let mut parts: Vec<BranchPart> = Vec::new();
+    let mut places = 0;
+    // Items that are still to be done, so often; the next ones at the end.
+    let mut open = vec![(chain.reach.first()?.items.clone(), 1.0)];
+    while let Some((items, executions)) = open.pop() {
+        let Some(first) = items.clone().next() else { continue };
+        let Item::Step { work, visits, slot: own, .. } = chain.items[first] else { return None };
+        let (work, visits) = (&plan.works[work], executions * visits);
+        let follows = |place: &usize| matches!(chain.items[*place], Item::Step { .. } | Item::Fork { .. });
+        let end = (first + 1..items.end).find(follows).unwrap_or(items.end);
+        open.push((end..items.end, executions));
+        let mut slots: Vec<(u32, usize)> = slot(own).into_iter().collect();
+        places += slots.len();
+        let mut has_delay = work.think > 0.0 || work.slice > 0.0 && !(slot(own).is_some() && is_sharing(own));
+        let mut has_others = false;
+        for item in chain.items[first + 1..end].iter().rev() {
+            match *item {
+                Item::Flattened { mean, reach, .. } => {
+                    open.push((chain.reach[reach as usize].items.clone(), visits * mean));
+                }
+                Item::Call { slot: own, .. } => match slot(own) {
+                    Some(found) => {
+                        has_delay = true;
+                        if !slots.contains(&found) {
+                            places += 1;
+                            slots.push(found);
+                        }
+                    }
+                    // All that is not shared is one place.
+                    None => has_others = true,
+                },
+                Item::Step { .. } | Item::Send { .. } | Item::Fork { .. } => {}
+            }
+        }
+        places += usize::from(has_delay) + usize::from(has_others);
+        parts.push(BranchPart { visits, item: Some(first), slots });
+        if places >= most || parts.len() > MOST_STATES {
+            return None;
+        }
+    }
+    Some((parts, places))
 }
 
 /// What a fork takes.
@@ -174,10 +211,11 @@ impl SharedFork {
             .iter()
             .map(|branch| {
                 let rounds = |part: &BranchPart| rounds::of(plan, decomposition, waits, times, branch.chain, part);
-                Places::new(&branch.parts.iter().map(rounds).collect::<Vec<_>>())
+                let parts: Vec<Loop> = branch.parts.iter().map(rounds).collect();
+                Places::new(&parts, &self.servers, self.branches.len())
             })
             .collect();
-        let process = Process::new(&branches, &self.servers);
+        let process = Process::new(&branches, speed);
         process.times(&mut self.kept);
         let mut until = enough_have_ended(&process, &self.kept, self.enough, branches.len());
         let mut stays: Vec<Vec<f64>> = branches.iter().map(|branch| vec![0.0; branch.rate.len()]).collect();
@@ -187,7 +225,7 @@ impl SharedFork {
             process.places(state, &mut at);
             for (number, place) in at.iter().enumerate() {
                 stays[number][*place] += time;
-                served[number][*place] += time * speed(&branches, &at, number, &self.servers);
+                served[number][*place] += time * speed(&branches, &at, number);
             }
         }
         let mut longer: Vec<(ChainId, u32, f64)> = Vec::new();
@@ -209,8 +247,11 @@ impl SharedFork {
         }
         let mut all: f64 = self.kept.iter().sum();
         let alone = self.alone(plan, decomposition, waits, times);
-        if alone.iter().any(|(mean, variance)| *variance < STEADY * mean * mean) {
-            let apart = Process::new(&branches, &vec![f64::INFINITY; self.servers.len()]);
+        let is_steadier = |(branch, (_, variance)): (&Places, &(f64, f64))| {
+            *variance < STEADY * Process::new(slice::from_ref(branch), |_, _, _| 1.0).variance()
+        };
+        if branches.iter().zip(&alone).any(is_steadier) {
+            let apart = Process::new(&branches, |_, _, _| 1.0);
             apart.times(&mut self.kept_apart);
             let count = alone.len();
             let sooner = |enough: usize| {
@@ -244,7 +285,7 @@ impl SharedFork {
     }
 }
 
-/// Branches whose squared coefficients of variation lie below are steadier than places without memory can be.
+/// Branches whose variances are less than this part of those of their places are steadier than places without memory can be.
 const STEADY: f64 = 0.9;
 
 /// The mean time until so many of the branches have ended, by the time in each state.

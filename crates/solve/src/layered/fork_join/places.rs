@@ -1,6 +1,7 @@
 //! The process of a fork: each branch is at one of its places, until all have ended.
 
 use crate::layered::chains::NONE;
+use crate::numeric::erlang::beside_others;
 use crate::numeric::sparse_ctmc::AbsorbingChain;
 
 /// A part with numbers: rounds of a delay and a visit of the own place.
@@ -23,15 +24,15 @@ pub(super) struct Place {
     pub station: Option<usize>,
     /// Mean time of a visit without other branches.
     pub time: f64,
-    /// Where all customers there have equal parts of the server: by how much others' customers lengthen a visit, relative to
-    /// the time alone.
-    pub others: f64,
+    /// Where all customers there have equal parts of the servers: by how much others' customers lengthen a visit, relative to
+    /// the time alone, and how many they are on the mean, where that is known.
+    pub others: (f64, Option<f64>),
 }
 
 impl Place {
     /// What is not shared.
     pub fn apart(time: f64) -> Self {
-        Self { slot: NONE, station: None, time, others: 0.0 }
+        Self { slot: NONE, station: None, time, others: (0.0, None) }
     }
 }
 
@@ -41,43 +42,48 @@ pub(super) struct Places {
     pub rate: Vec<f64>,
     station: Vec<Option<usize>>,
     pub slot: Vec<u32>,
-    /// As of [`Place`].
-    others: Vec<f64>,
+    /// By place that is shared: the part of its speed without other branches, where one, two and more of them are there.
+    speeds: Vec<Vec<f64>>,
     /// By place: where to go on, with probabilities.
     next: Vec<Vec<(usize, f64)>>,
     start: Vec<(usize, f64)>,
 }
 
 impl Places {
-    pub fn new(parts: &[Loop]) -> Self {
+    /// The places of one of so many branches, which share stations with so many servers each.
+    pub fn new(parts: &[Loop], servers: &[f64], branches: usize) -> Self {
         let mut places = Self {
             rate: vec![0.0],
             station: vec![None],
             slot: vec![NONE],
-            others: vec![0.0],
+            speeds: vec![Vec::new()],
             next: vec![Vec::new()],
             start: vec![(0, 1.0)],
         };
         // Backwards, so that what comes after a part is known.
         for part in parts.iter().rev() {
-            places.add(part);
+            places.add(part, servers, branches);
         }
         places
     }
 
-    fn push(&mut self, place: &Place) -> usize {
+    fn push(&mut self, place: &Place, servers: &[f64], branches: usize) -> usize {
         self.rate.push(1.0 / place.time);
         self.station.push(place.station);
         self.slot.push(place.slot);
-        self.others.push(place.others);
+        let speeds = place.station.map(|station| {
+            let longer = beside_others(servers[station], place.others, branches);
+            longer.iter().map(|own| longer[0] / own).collect()
+        });
+        self.speeds.push(speeds.unwrap_or_default());
         self.next.push(Vec::new());
         self.rate.len() - 1
     }
 
-    fn add(&mut self, part: &Loop) {
+    fn add(&mut self, part: &Loop, servers: &[f64], branches: usize) {
         let after = self.start.clone();
-        let delay = (part.delay > 0.0).then(|| self.push(&Place::apart(part.delay)));
-        let mut at = |place: &Place| (place.time > 0.0).then(|| self.push(place));
+        let delay = (part.delay > 0.0).then(|| self.push(&Place::apart(part.delay), servers, branches));
+        let mut at = |place: &Place| (place.time > 0.0).then(|| self.push(place, servers, branches));
         let own = part.own.as_ref().and_then(&mut at);
         let others: Vec<(usize, f64)> =
             part.others.iter().filter_map(|(place, visits)| Some((at(place)?, visits / part.rounds))).collect();
@@ -117,12 +123,11 @@ fn scaled(ways: &[(usize, f64)], by: f64) -> Vec<(usize, f64)> {
 }
 
 /// The part of its speed without other branches at which a branch goes on where it is.
-pub(super) fn speed(branches: &[Places], at: &[usize], number: usize, servers: &[f64]) -> f64 {
+pub(super) fn speed(branches: &[Places], at: &[usize], number: usize) -> f64 {
     let (branch, place) = (&branches[number], at[number]);
     let Some(station) = branch.station[place] else { return 1.0 };
     let there = branches.iter().zip(at).filter(|(branch, place)| branch.station[**place] == Some(station)).count();
-    let others = branch.others[place];
-    (1.0 + others) / ((there as f64 / servers[station]).max(1.0) + others)
+    branch.speeds[place].get(there - 1).copied().unwrap_or(1.0)
 }
 
 /// All combinations of places, and the ways between them.
@@ -132,7 +137,8 @@ pub(super) struct Process {
 }
 
 impl Process {
-    pub fn new(branches: &[Places], servers: &[f64]) -> Self {
+    /// Of branches that go on at that part of their speed without others, by where all of them are.
+    pub fn new(branches: &[Places], speed: impl Fn(&[Places], &[usize], usize) -> f64) -> Self {
         let sizes: Vec<usize> = branches.iter().map(|branch| branch.rate.len()).collect();
         let states: usize = sizes.iter().product();
         let mut begin = vec![0.0; states];
@@ -145,7 +151,7 @@ impl Process {
             for (number, branch) in branches.iter().enumerate() {
                 let place = at[number];
                 *begin *= branch.start.iter().filter(|way| way.0 == place).map(|way| way.1).sum::<f64>();
-                let rate = branch.rate[place] * speed(branches, &at, number, servers);
+                let rate = branch.rate[place] * speed(branches, &at, number);
                 for &(next, probability) in &branch.next[place] {
                     if next != place && probability > 0.0 {
                         let to = state - place * stride + next * stride;
@@ -156,6 +162,11 @@ impl Process {
             }
         }
         Self { sizes, chain: AbsorbingChain::new(begin, &moves) }
+    }
+
+    /// The variance of the time until all have ended.
+    pub fn variance(self) -> f64 {
+        self.chain.variance()
     }
 
     /// Where each branch is.
@@ -179,22 +190,22 @@ fn places(sizes: &[usize], state: usize, at: &mut [usize]) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Loop, Place, Places, Process};
+    use super::{Loop, Place, Places, Process, speed};
 
     fn alone(slot: u32, visits: f64, time: f64) -> Loop {
         Loop {
             visits: 1.0,
             rounds: visits,
             delay: 0.0,
-            own: Some(Place { slot, station: Some(0), time, others: 0.0 }),
+            own: Some(Place { slot, station: Some(0), time, others: (0.0, None) }),
             others: Vec::new(),
         }
     }
 
     fn until(branches: &[Vec<Loop>], servers: f64) -> f64 {
-        let places: Vec<Places> = branches.iter().map(|parts| Places::new(parts)).collect();
+        let places: Vec<Places> = branches.iter().map(|parts| Places::new(parts, &[servers], branches.len())).collect();
         let mut times = Vec::new();
-        Process::new(&places, &[servers]).times(&mut times);
+        Process::new(&places, speed).times(&mut times);
         times.iter().sum()
     }
 
@@ -208,7 +219,7 @@ mod tests {
     fn branches_have_equal_parts_with_others_customers() {
         // Beside three others: the server does 1/4 of the work at full speed when alone, 2/5 of it for two.
         let branch = |time: f64| {
-            let own = Place { slot: 0, station: Some(0), time: 4.0 * time, others: 3.0 };
+            let own = Place { slot: 0, station: Some(0), time: 4.0 * time, others: (3.0, None) };
             vec![Loop { own: Some(own), ..alone(0, 1.0, time) }]
         };
         assert!((until(&[branch(1.0), branch(1.0)], 1.0) - (2.5 + 4.0)).abs() < 1e-8);
@@ -225,7 +236,7 @@ mod tests {
     fn parts_that_may_be_left_out_or_repeated_take_their_mean() {
         let part = |visits: f64| Loop { visits, ..alone(0, 2.0, 1.0) };
         assert!((until(&[vec![part(0.5), part(3.0)]], 1.0) - 7.0).abs() < 1e-7);
-        let place = |slot: u32| Place { slot, station: Some(0), time: 0.5, others: 0.0 };
+        let place = |slot: u32| Place { slot, station: Some(0), time: 0.5, others: (0.0, None) };
         let mixed = Loop { visits: 2.0, rounds: 3.0, delay: 0.25, own: Some(place(0)), others: vec![(place(1), 1.5)] };
         assert!((until(&[vec![mixed]], 1.0) - 2.0 * (3.0 * 0.75 + 1.5 * 0.5)).abs() < 1e-7);
         let calls = Loop { visits: 1.5, rounds: 3.0, delay: 0.0, own: None, others: vec![(place(1), 2.0)] };

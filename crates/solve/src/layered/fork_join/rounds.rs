@@ -16,11 +16,12 @@ impl Place {
         chain: ChainId,
         (slot, number): (u32, usize),
         service: f64,
-        stay: Stay,
+        waits: &Waits,
     ) -> Self {
-        let sharing = station(plan, decomposition, decomposition.chains[chain].stations[slot as usize]).discipline
-            == Discipline::Sharing;
-        let others = if sharing { stay.slowdown } else { 0.0 };
+        let stay = waits.stays[chain][slot as usize];
+        let place = decomposition.chains[chain].stations[slot as usize];
+        let sharing = station(plan, decomposition, place).discipline == Discipline::Sharing;
+        let others = if sharing { (stay.slowdown, waits.there[place]) } else { (0.0, None) };
         Self { slot, station: Some(number), time: service * (1.0 + stay.slowdown), others }
     }
 }
@@ -46,7 +47,7 @@ pub(super) fn of(
     let mut delay = work.think + work.slices * stay(own_slot).wait;
     let slice = work.slice * (1.0 + stay(own_slot).slowdown);
     let at = |station: usize, slot: u32, service: f64| {
-        Place::shared(plan, decomposition, number, (slot, station), service, stay(slot))
+        Place::shared(plan, decomposition, number, (slot, station), service, waits)
     };
     let own = shared(own_slot).map(|station| at(station, own_slot, work.slice));
     if own.is_none() {
@@ -68,8 +69,8 @@ pub(super) fn of(
                     }
                 }
             }
-            Item::Send { .. } => {}
-            _ => break,
+            Item::Send { .. } | Item::Flattened { .. } => {}
+            Item::Step { .. } | Item::Fork { .. } => break,
         }
     }
     Loop { visits: part.visits, rounds: work.slices, delay: delay / work.slices, own, others }
@@ -104,8 +105,7 @@ fn whole(
     let mut others = Vec::new();
     for &(slot, station) in &part.slots {
         let Some((visits, service)) = visits_of(plan, decomposition, waits, number, slot) else { continue };
-        let place =
-            Place::shared(plan, decomposition, number, (slot, station), service, waits.stays[number][slot as usize]);
+        let place = Place::shared(plan, decomposition, number, (slot, station), service, waits);
         delay -= visits * (place.time + waits.longer[number][slot as usize]);
         rounds += visits;
         others.push((place, visits));

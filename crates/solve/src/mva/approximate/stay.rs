@@ -342,7 +342,7 @@ impl Problem<'_> {
         }
         let all = all_busy(servers, totals.others(self.open[visit.chain]), busy);
         if station.discipline == Discipline::Sharing {
-            Stay { wait: 0.0, slowdown: (found.waiting + totals.ratio * all) / free }
+            Stay { wait: 0.0, slowdown: (found.waiting + totals.ratio * all + open.longer) / free }
         } else {
             let mean = if busy > 0.0 { residual / busy } else { 0.0 };
             // Relative to service times that are exponential and the same for all.
