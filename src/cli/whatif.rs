@@ -187,7 +187,8 @@ fn ask(
         let finding = sweep::hang_on_servers(&table, number, &with_others, &which);
         terminal.report(&Vec::from_iter(finding));
     }
-    terminal.report(&Vec::from_iter(sweep::unlike_simulated(&question, subjects, &table)));
+    let (table, unlike) = sweep::checked(&question, subjects, table);
+    terminal.report(&Vec::from_iter(unlike));
     Ok(table)
 }
 

@@ -15,7 +15,7 @@ mod written;
 
 pub use otherwise::{hang_on_servers, otherwise};
 pub use question::Question;
-pub use simulated::unlike_simulated;
+pub use simulated::checked;
 pub use table::{Point, State, Table, Varied};
 pub use written::{WrittenQuestion, set};
 

@@ -2,78 +2,116 @@
 
 use crate::layered::chains::{ChainId, Decomposition, Item, NONE};
 use crate::layered::fork_join::places::{Loop, Place};
-use crate::layered::fork_join::{BranchPart, visits_of};
+use crate::layered::fork_join::{BranchPart, Does, visits_of};
 use crate::layered::phase_times::{ChainTimes, Waits};
 use crate::layered::submodels::station;
 use crate::mva::{Discipline, Stay};
 use crate::numeric::by_id::ById;
 use crate::prepare::plan::ModelPlan;
 
-impl Place {
-    fn shared(
-        plan: &ModelPlan,
-        decomposition: &Decomposition,
-        chain: ChainId,
-        (slot, number): (u32, usize),
-        service: f64,
-        waits: &Waits,
-    ) -> Self {
-        let stay = waits.stays[chain][slot as usize];
-        let place = decomposition.chains[chain].stations[slot as usize];
-        let sharing = station(plan, decomposition, place).discipline == Discipline::Sharing;
-        let others = if sharing { (stay.slowdown, waits.there[place]) } else { (0.0, None) };
-        Self { slot, station: Some(number), time: service * (1.0 + stay.slowdown), others }
-    }
+/// What the numbers of a branch follow from.
+pub(super) struct Loops<'a> {
+    pub plan: &'a ModelPlan<'a>,
+    pub decomposition: &'a Decomposition,
+    pub waits: &'a Waits,
+    pub times: &'a ById<ChainId, ChainTimes>,
+    pub chain: ChainId,
+    /// By slot: how much longer a visit takes as the fork itself tells.
+    pub longer: &'a [f64],
 }
 
-/// The numbers of a part.
-pub(super) fn of(
-    plan: &ModelPlan,
-    decomposition: &Decomposition,
-    waits: &Waits,
-    times: &ById<ChainId, ChainTimes>,
-    number: ChainId,
-    part: &BranchPart,
-) -> Loop {
-    let chain = &decomposition.chains[number];
-    let stays = &waits.stays[number];
-    let Some(item) = part.item else { return whole(plan, decomposition, waits, times, number, part) };
-    let Item::Step { work, slot: own_slot, .. } = chain.items[item] else {
-        return Loop { visits: 0.0, rounds: 1.0, delay: 0.0, own: None, others: Vec::new() };
-    };
-    let work = &plan.works[work];
-    let shared = |slot: u32| part.slots.iter().find(|known| known.0 == slot).map(|known| known.1);
-    let stay = |slot: u32| if slot == NONE { Stay::default() } else { stays[slot as usize] };
-    let mut delay = work.think + work.slices * stay(own_slot).wait;
-    let slice = work.slice * (1.0 + stay(own_slot).slowdown);
-    let at = |station: usize, slot: u32, service: f64| {
-        Place::shared(plan, decomposition, number, (slot, station), service, waits)
-    };
-    let own = shared(own_slot).map(|station| at(station, own_slot, work.slice));
-    if own.is_none() {
-        delay += work.slices * slice;
-    }
-    let mut others: Vec<(Place, f64)> = Vec::new();
-    for item in &chain.items[item + 1..] {
-        match *item {
-            Item::Call { mean, slot, to, .. } => {
-                let service = waits.service[to.index()][0].mean;
-                match shared(slot) {
-                    Some(station) => {
-                        delay += mean * stay(slot).wait;
-                        add(&mut others, at(station, slot, service), mean);
-                    }
-                    None => {
-                        let time = stay(slot).wait + service * (1.0 + stay(slot).slowdown);
-                        add(&mut others, Place::apart(time), mean);
+impl Loops<'_> {
+    /// The numbers of a part, where the branch is executed so often.
+    pub fn of(&self, part: &BranchPart, executions: f64) -> Loop {
+        let (item, is_shared) = match part.does {
+            Does::Step(item) => (item, false),
+            Does::Shared(item) => (item, true),
+            Does::Fork(item) => {
+                let delay = self.times[self.chain].items[item];
+                return Loop { visits: part.visits * executions, rounds: 1.0, delay, own: None, others: Vec::new() };
+            }
+            Does::Rest => return self.rest(part),
+            Does::Station => return self.station(part, executions),
+        };
+        let chain = &self.decomposition.chains[self.chain];
+        let Item::Step { work, slot: own_slot, .. } = chain.items[item] else {
+            return Loop { visits: 0.0, rounds: 1.0, delay: 0.0, own: None, others: Vec::new() };
+        };
+        let work = &self.plan.works[work];
+        let shared = |slot: u32| part.slots.iter().find(|known| known.0 == slot).map(|known| known.1);
+        let stay = |slot: u32| if slot == NONE { Stay::default() } else { self.waits.stays[self.chain][slot as usize] };
+        let mut delay = work.think + work.slices * stay(own_slot).wait;
+        let slice = work.slice * (1.0 + stay(own_slot).slowdown);
+        let own = shared(own_slot).map(|station| self.shared((own_slot, station), work.slice));
+        if own.is_none() {
+            delay += work.slices * slice;
+        }
+        let mut others: Vec<(Place, f64)> = Vec::new();
+        for item in &chain.items[item + 1..] {
+            match *item {
+                Item::Call { mean, slot, to, .. } => {
+                    let service = self.waits.service[to.index()][0].mean;
+                    match shared(slot) {
+                        Some(station) => {
+                            delay += mean * stay(slot).wait;
+                            add(&mut others, self.shared((slot, station), service), mean);
+                        }
+                        None if is_shared => {}
+                        None => {
+                            let time = stay(slot).wait + service * (1.0 + stay(slot).slowdown);
+                            add(&mut others, Place::apart(time), mean);
+                        }
                     }
                 }
+                Item::Send { .. } | Item::Flattened { .. } => {}
+                Item::Step { .. } | Item::Fork { .. } => break,
             }
-            Item::Send { .. } | Item::Flattened { .. } => {}
-            Item::Step { .. } | Item::Fork { .. } => break,
         }
+        let delay = if is_shared { 0.0 } else { delay / work.slices };
+        Loop { visits: part.visits * executions, rounds: work.slices, delay, own, others }
     }
-    Loop { visits: part.visits, rounds: work.slices, delay: delay / work.slices, own, others }
+
+    /// A visit of a shared station.
+    fn shared(&self, (slot, number): (u32, usize), service: f64) -> Place {
+        let stay = self.waits.stays[self.chain][slot as usize];
+        let place = self.decomposition.chains[self.chain].stations[slot as usize];
+        let sharing = station(self.plan, self.decomposition, place).discipline == Discipline::Sharing;
+        let others = if sharing { (stay.slowdown, self.waits.there[place]) } else { (0.0, None) };
+        let time = service * (1.0 + stay.slowdown) + self.longer_by_outer(slot);
+        Place { slot, station: Some(number), time, others }
+    }
+
+    /// How much longer a visit takes because of branches of a fork around this one.
+    fn longer_by_outer(&self, slot: u32) -> f64 {
+        (self.waits.longer[self.chain][slot as usize] - self.longer[slot as usize]).max(0.0)
+    }
+
+    /// All that is not at shared stations: one delay.
+    fn rest(&self, part: &BranchPart) -> Loop {
+        let entries = &self.times[self.chain].entries;
+        let total: f64 = entries.first().map_or(0.0, |phases| phases.iter().map(|time| time.mean).sum());
+        let visits = part.slots.iter().filter_map(|(slot, station)| Some((*slot, self.visits(*slot, *station)?)));
+        let shared: f64 =
+            visits.map(|(slot, (visits, place))| visits * (place.time + self.longer[slot as usize])).sum();
+        let delay = if shared < (1.0 - 1e-9) * total { total - shared } else { 0.0 };
+        Loop { visits: 1.0, rounds: 1.0, delay, own: None, others: Vec::new() }
+    }
+
+    /// All visits of a shared station as one.
+    fn station(&self, part: &BranchPart, executions: f64) -> Loop {
+        let found = part.slots.first().and_then(|(slot, station)| self.visits(*slot, *station));
+        let (visits, own) = match found {
+            Some((visits, place)) => (visits.min(1.0), Some(Place { time: place.time * visits.max(1.0), ..place })),
+            None => (0.0, None),
+        };
+        Loop { visits: visits * executions, rounds: 1.0, delay: 0.0, own, others: Vec::new() }
+    }
+
+    /// How often a shared station is visited, and a visit.
+    fn visits(&self, slot: u32, station: usize) -> Option<(f64, Place)> {
+        let (visits, service) = visits_of(self.plan, self.decomposition, self.waits, self.chain, slot)?;
+        Some((visits, self.shared((slot, station), service)))
+    }
 }
 
 /// Adds visits of a place, to those of the same one if there are any.
@@ -88,28 +126,4 @@ fn add(others: &mut Vec<(Place, f64)>, place: Place, mean: f64) {
         }
         None => others.push((place, mean)),
     }
-}
-
-/// The numbers of a branch that is one part.
-fn whole(
-    plan: &ModelPlan,
-    decomposition: &Decomposition,
-    waits: &Waits,
-    times: &ById<ChainId, ChainTimes>,
-    number: ChainId,
-    part: &BranchPart,
-) -> Loop {
-    let total: f64 = times[number].entries.first().map_or(0.0, |phases| phases.iter().map(|time| time.mean).sum());
-    let mut delay = total;
-    let mut rounds = 1.0;
-    let mut others = Vec::new();
-    for &(slot, station) in &part.slots {
-        let Some((visits, service)) = visits_of(plan, decomposition, waits, number, slot) else { continue };
-        let place = Place::shared(plan, decomposition, number, (slot, station), service, waits);
-        delay -= visits * (place.time + waits.longer[number][slot as usize]);
-        rounds += visits;
-        others.push((place, visits));
-    }
-    let delay = if delay > 1e-9 * total { delay / rounds } else { 0.0 };
-    Loop { visits: 1.0, rounds, delay, own: None, others }
 }
