@@ -17,6 +17,7 @@ use crate::model::body::{Bodies, is_answered};
 use crate::model::clones::Clones;
 use crate::model::config::{Configuration, DemandValues, Network};
 use crate::model::demand::{DemandSource, Demands, is_measured};
+use crate::model::forks::SharedForks;
 use crate::model::joins::{Seen, Woven};
 use crate::model::load::{Recording, is_least_rate};
 use crate::model::naming::{Unique, entry_names, task_label};
@@ -148,9 +149,10 @@ impl<'a> Assembly<'a> {
         };
         builder.frame(loads);
         builder.fill(loads);
-        let off = builder.fit();
+        let (off, shared, seen) = builder.fit();
         builder.share_own_time();
         builder.cap();
+        shared.fit(&mut builder.model, &builder.woven, &seen);
         builder.origins.divided = traced.hosts().next().is_some();
         let name = |entry: EntryIndex, caller: Option<EntryIndex>| {
             builder.entries.of(entry, caller).map(|id| Arc::clone(&builder.model.entries[id.index()].name))
@@ -472,8 +474,8 @@ impl<'a> Assembly<'a> {
     }
 
     /// Fits what the model cannot know of forks, and of calls that take longer for some than for others, to the traced responses. Gives what responds
-    /// otherwise than it did even so.
-    fn fit(&mut self) -> Off {
+    /// otherwise than it did even so, forks that are left to the solver, and what was seen.
+    fn fit(&mut self) -> (Off, SharedForks, Vec<Seen>) {
         self.woven.sort_by_key(|woven| woven.entry);
         // The model queues for threads by itself.
         let waited = self.traced.waited(self.parts.sub);
@@ -493,7 +495,16 @@ impl<'a> Assembly<'a> {
             })
             .collect();
         let owners: Vec<EntryId> = self.origins.activities.iter().map(|origin| origin.entry).collect();
-        let fitted = joins::fit(&mut self.model, &owners, &self.woven, &seen);
+        let shared = if self.traced.is_of_loads {
+            SharedForks::none()
+        } else {
+            SharedForks::of(&self.model, &owners, &self.woven)
+        };
+        let left = seen.iter().enumerate().map(|(at, own)| {
+            let is_traced = own.is_traced && !shared.forking.contains(&EntryId::from(at));
+            Seen { is_traced, ..*own }
+        });
+        let fitted = joins::fit(&mut self.model, &owners, &self.woven, &left.collect::<Vec<_>>());
         for entry in &fitted.sent {
             let name = &self.model.entries[entry.index()].name;
             let message = format!("parallel calls of `{name}` ended sooner together than independent ones can");
@@ -518,7 +529,7 @@ impl<'a> Assembly<'a> {
             });
             response.filter(|_| customer.members.is_empty()).map(|response| (number, response))
         });
-        Off { entries: entries.collect(), scenarios: scenarios.collect() }
+        (Off { entries: entries.collect(), scenarios: scenarios.collect() }, shared, seen)
     }
 
     /// Divides the time in which entries work by themselves: what was queueing in the traces the model's servers make of themselves.

@@ -113,7 +113,7 @@ pub fn fit(model: &mut Model, owners: &[EntryId], woven: &[Woven], seen: &[Seen]
 }
 
 /// Of each entry, those whose response it waits for.
-fn called(model: &Model, owners: &[EntryId]) -> Vec<Vec<EntryId>> {
+pub(super) fn called(model: &Model, owners: &[EntryId]) -> Vec<Vec<EntryId>> {
     let waits = |work: &Work| {
         let calls = work.calls.iter().filter(|call| call.kind == CallKind::Synchronous);
         calls.map(|call| call.to).collect::<Vec<_>>()
@@ -131,7 +131,7 @@ fn called(model: &Model, owners: &[EntryId]) -> Vec<Vec<EntryId>> {
 }
 
 /// All entries, those that are called before those that call them, as far as calls are in no circle.
-fn callees_first(called: &[Vec<EntryId>]) -> Vec<usize> {
+pub(super) fn callees_first(called: &[Vec<EntryId>]) -> Vec<usize> {
     let mut order = Vec::with_capacity(called.len());
     let mut begun = vec![false; called.len()];
     for root in 0..called.len() {
@@ -272,7 +272,7 @@ fn send(model: &mut Model, branches: &[(ActivityId, f64)], times: &[Time]) -> bo
 
 /// Lets an entry respond by so much later; gives by how much it does. What it answers too late by is taken from its delays, then from
 /// up to `most_taken` of its demands: those that it calls may answer it sooner than others.
-fn correct(model: &mut Model, entry: EntryId, woven: Option<&Woven>, missing: f64, most_taken: f64) -> f64 {
+pub(super) fn correct(model: &mut Model, entry: EntryId, woven: Option<&Woven>, missing: f64, most_taken: f64) -> f64 {
     let mut works: Vec<&mut Work> = Vec::new();
     match (&mut model.entries[entry.index()].body, woven) {
         (Body::Phases(phases), _) => works.extend(phases.first_mut()),

@@ -21,6 +21,7 @@ mod demand;
 mod deployment;
 mod dispatching;
 mod explained;
+mod forks;
 mod fragments;
 mod graph;
 mod joins;

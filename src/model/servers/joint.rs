@@ -301,6 +301,7 @@ impl Joint {
             hosts: self.busy.clone(),
             pools: pools.clone(),
             colocated: self.colocated.clone(),
+            is_of_loads: true,
             ..Traced::default()
         };
         for (name, tries) in &self.hosts {

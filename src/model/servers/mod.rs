@@ -87,6 +87,8 @@ pub struct Traced {
     lasting: BTreeMap<EntryIndex, Lasting>,
     /// Tasks that share machines which traces do not name.
     pub colocated: Vec<Colocated>,
+    /// Whether it is of several loads together, none of which the model is at.
+    pub is_of_loads: bool,
 }
 
 /// What is told of all hosts together.
