@@ -266,12 +266,13 @@ impl Causes<'_> {
         if is_structure && let Some(why) = shared(origin, gap.predicted - gap.traced) {
             return finding.with_note(why);
         }
-        if is_structure && !works(self.model).any(|work| work.think_time > 0.0) {
+        let has_cpu = self.comes_from(DemandSource::Cpu);
+        if is_structure && !has_cpu && !works(self.model).any(|work| work.think_time > 0.0) {
             return finding.with_note("the model has no network latency").with_hint(
                 "set `network` under `[defaults]`: \"traced\" where traces have both halves of calls, or a time per call",
             );
         }
-        if self.comes_from(DemandSource::Cpu) {
+        if has_cpu {
             return finding
                 .with_note("measured CPU leaves out what tasks wait for beside other tasks: pools, locks, disks")
                 .with_hint(

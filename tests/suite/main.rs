@@ -72,6 +72,7 @@ mod search;
 mod sends;
 mod server_cli;
 mod servers;
+mod shared_forks;
 mod significance;
 mod simulate;
 mod simulate_law;

@@ -4,7 +4,7 @@ mod analytic;
 mod chain;
 mod closed_forms;
 mod corpus;
-mod forks;
+pub mod forks;
 mod hostile;
 mod laws;
 mod reference;

@@ -6,7 +6,7 @@ use dyelog::lqn::parse_any;
 use dyelog::solve::{SimulateOptions, SolveOptions, simulate, solve};
 
 /// Operations that come at any time work, fork into these calls, join and work once more, all on one shared processor; before each call and beside the work passes a delay, seconds.
-fn system(servers: u32, busy: f64, own: f64, calls: &[f64], delay: f64) -> String {
+pub fn system(servers: u32, busy: f64, own: f64, calls: &[f64], delay: f64) -> String {
     let work = 2.0 * own + calls.iter().sum::<f64>();
     let (mut tasks, mut entries, mut activities) = (String::new(), String::new(), String::new());
     for (number, demand) in calls.iter().enumerate() {

@@ -211,8 +211,11 @@ impl Solver<'_> {
         let loads: Vec<Load> = layer.chains.iter().zip(&sums).map(|(&chain, sums)| self.load(chain, sums)).collect();
         let rates = &self.rates;
         let found = found_by_others(self.decomposition, layer, &sums, &rates.flows, &rates.throughputs, &self.waits);
+        for (chain, found) in layer.chains.iter().zip(found) {
+            self.waits.found[*chain] = found;
+        }
         let mut built =
-            submodels::network(self.plan, self.decomposition, layer, &loads, &sums, &rates.sent, &self.waits, &found);
+            submodels::network(self.plan, self.decomposition, layer, &loads, &sums, &self.rates.sent, &self.waits);
         self.measure_branches(layer);
         built.network.heuristics = self.heuristics;
         built.network.interlock = self.interlock(layer);

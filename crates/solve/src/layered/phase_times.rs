@@ -53,6 +53,8 @@ pub(crate) struct Waits {
     pub service: Vec<Phases>,
     /// By chain and slot: how much longer a visit takes because of other branches of the same fork.
     pub longer: ById<ChainId, Vec<f64>>,
+    /// By chain and slot: what part of that others find on arrival.
+    pub found: ById<ChainId, Vec<f64>>,
     /// By chain and slot: how much longer a visit takes because a message and its sender meet.
     pub met: ById<ChainId, Vec<f64>>,
     /// By first chain of the branches: the time until enough branches have ended, and until all have, of a fork whose

@@ -112,6 +112,7 @@ impl<'a> Solver<'a> {
                 stays: chains().map(|chain| vec![Stay::default(); chain.stations.len()]).collect(),
                 service: vec![Phases::default(); entries],
                 longer: chains().map(|chain| vec![0.0; chain.stations.len()]).collect(),
+                found: chains().map(|chain| vec![1.0; chain.stations.len()]).collect(),
                 met: chains().map(|chain| vec![0.0; chain.stations.len()]).collect(),
                 together: ById::like(&decomposition.chains, None),
                 thread_queueing: decomposition.by_station(0.0),

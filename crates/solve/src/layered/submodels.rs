@@ -216,7 +216,6 @@ pub(crate) fn network(
     sums: &[Vec<Sum>],
     open: &[f64],
     waits: &Waits,
-    found_by_others: &[Vec<f64>],
 ) -> LayerNetwork {
     let mut network = Network::default();
     let mut places = Vec::new();
@@ -232,14 +231,14 @@ pub(crate) fn network(
             ..station(plan, decomposition, number)
         })
         .collect();
-    for (((&number, load), sums), found) in layer.chains.iter().zip(loads).zip(sums).zip(found_by_others) {
+    for ((&number, load), sums) in layer.chains.iter().zip(loads).zip(sums) {
         let chain = network.chains.push(*load);
         for (slot, sum) in sums.iter().enumerate() {
             if sum.visits > 0.0 {
                 let visit = sum.visit(chain, local(decomposition.chains[number].stations[slot]));
                 network.visits.push(Visit {
                     guess: waits.stays[number][slot],
-                    longer: found[slot] * waits.longer[number][slot] + waits.met[number][slot],
+                    longer: waits.found[number][slot] * waits.longer[number][slot] + waits.met[number][slot],
                     ..visit
                 });
                 places.push(Some((number, slot)));

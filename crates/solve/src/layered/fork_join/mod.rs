@@ -131,7 +131,7 @@ fn shared_fork(
 ) -> Option<SharedFork> {
     let range = ChainRange { first: first_chain, count }.ids();
     let client = decomposition.chains[first_chain].client;
-    let inner: Vec<(ChainId, ChainId, f64)> = inner_branches(decomposition, client, range.clone());
+    let inner: Vec<(ChainId, ChainId, f64)> = inner_branches(decomposition, client, &range.clone().collect::<Vec<_>>());
     let below = |branch: ChainId| inner.iter().filter(move |(_, top, _)| *top == branch).map(|(chain, ..)| *chain);
     let visits = |chain: ChainId, station: StationId| decomposition.chains[chain].stations.contains(&station);
     let visited = |station: StationId| {
@@ -182,7 +182,7 @@ fn shared_fork(
 fn inner_branches(
     decomposition: &Decomposition,
     client: ClientId,
-    branches: impl Iterator<Item = ChainId> + Clone,
+    branches: &[ChainId],
 ) -> Vec<(ChainId, ChainId, f64)> {
     let mut found: Vec<(ChainId, ChainId, f64)> = Vec::new();
     // Those in which others are come before them.
@@ -190,7 +190,7 @@ fn inner_branches(
         let own = &decomposition.chains[chain];
         let Some((parent, position)) = own.parent else { continue };
         let known = found.iter().find(|(chain, ..)| *chain == parent).map(|(_, top, executions)| (*top, *executions));
-        let top = branches.clone().find(|branch| *branch == parent).map(|branch| (branch, 1.0)).or(known);
+        let top = branches.iter().find(|branch| **branch == parent).map(|branch| (*branch, 1.0)).or(known);
         if let Some((top, executions)) = top {
             let entry = flows(&decomposition.chains[parent]).get(position).copied().unwrap_or(0.0);
             found.push((chain, top, executions * entry * own.share));
