@@ -129,6 +129,20 @@ impl<'a> Assembly<'a> {
         loads: &Loads,
         clones: &'a Clones,
     ) -> (Assembled, Off) {
+        let build = |solves: bool| Self::try_build(parts, configuration, traced, demands, loads, (clones, solves));
+        // Where the solver tells nothing, forks are fitted as those of independent branches.
+        build(!traced.is_of_loads).or_else(|| build(false)).expect("it needs no solver")
+    }
+
+    /// The same, with forks that share processors left to the solver, or not; `None` where it does not solve them.
+    fn try_build(
+        parts: &'a Parts<'a>,
+        configuration: &'a Configuration,
+        traced: &'a Traced,
+        demands: &'a DemandValues,
+        loads: &Loads,
+        (clones, solves): (&'a Clones, bool),
+    ) -> Option<(Assembled, Off)> {
         let mut builder = Self {
             parts,
             configuration,
@@ -149,10 +163,12 @@ impl<'a> Assembly<'a> {
         };
         builder.frame(loads);
         builder.fill(loads);
-        let (off, shared, seen) = builder.fit();
+        let (off, shared, seen) = builder.fit(solves);
         builder.share_own_time();
         builder.cap();
-        shared.fit(&mut builder.model, &builder.woven, &seen);
+        if !shared.fit(&mut builder.model, &builder.woven, &seen) {
+            return None;
+        }
         builder.origins.divided = traced.hosts().next().is_some();
         let name = |entry: EntryIndex, caller: Option<EntryIndex>| {
             builder.entries.of(entry, caller).map(|id| Arc::clone(&builder.model.entries[id.index()].name))
@@ -161,7 +177,7 @@ impl<'a> Assembly<'a> {
         builder.findings.extend(builder.demands.findings());
         builder.findings.extend(notes);
         replicas::spread(&mut builder.model);
-        (Assembled { model: builder.model, origins: builder.origins, findings: builder.findings }, off)
+        Some((Assembled { model: builder.model, origins: builder.origins, findings: builder.findings }, off))
     }
 
     /// Processors, tasks and entries without their bodies: closed customers first, then the rest in canonical order.
@@ -475,7 +491,7 @@ impl<'a> Assembly<'a> {
 
     /// Fits what the model cannot know of forks, and of calls that take longer for some than for others, to the traced responses. Gives what responds
     /// otherwise than it did even so, forks that are left to the solver, and what was seen.
-    fn fit(&mut self) -> (Off, SharedForks, Vec<Seen>) {
+    fn fit(&mut self, solves: bool) -> (Off, SharedForks, Vec<Seen>) {
         self.woven.sort_by_key(|woven| woven.entry);
         // The model queues for threads by itself.
         let waited = self.traced.waited(self.parts.sub);
@@ -495,11 +511,7 @@ impl<'a> Assembly<'a> {
             })
             .collect();
         let owners: Vec<EntryId> = self.origins.activities.iter().map(|origin| origin.entry).collect();
-        let shared = if self.traced.is_of_loads {
-            SharedForks::none()
-        } else {
-            SharedForks::of(&self.model, &owners, &self.woven)
-        };
+        let shared = if solves { SharedForks::of(&self.model, &owners, &self.woven) } else { SharedForks::none() };
         let left = seen.iter().enumerate().map(|(at, own)| {
             let is_traced = own.is_traced && !shared.forking.contains(&EntryId::from(at));
             Seen { is_traced, ..*own }

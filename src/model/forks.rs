@@ -10,7 +10,7 @@ use crate::lqn::{ActivityId, EntryId, Model, ProcessorId, Scheduling};
 use crate::model::joins::{Seen, Woven, called, callees_first, correct};
 use crate::solve::{SolveOptions, solve};
 
-/// Entries call each other in no more levels that are fitted.
+/// Models whose entries wait for each other in more levels are left to the formula of one queue: the solver is asked once a level.
 const MOST_LEVELS: usize = 12;
 
 /// Processors that branches of a fork share, and what is fitted for them.
@@ -27,7 +27,7 @@ impl SharedForks {
         Self { forking: BTreeSet::new(), levels: Vec::new() }
     }
 
-    /// Of a model. `owners` has the entry of each activity, `woven` is in the order of entries.
+    /// Of a model; none of one with copies, which get their requests later. `owners` has the entry of each activity, `woven` is in the order of entries.
     pub fn of(model: &Model, owners: &[EntryId], woven: &[Woven]) -> Self {
         let called = called(model, owners);
         let order = callees_first(&called);
@@ -67,17 +67,22 @@ impl SharedForks {
             let is_there = own(entry).is_some_and(|processor| processors.contains(&processor));
             level[entry] = below.map(|below| below + 1).or(is_there.then_some(0));
         }
-        let most = level.iter().flatten().max().map_or(0, |most| (most + 1).min(MOST_LEVELS));
+        let most = level.iter().flatten().max().map_or(0, |most| most + 1);
+        let has_copies = model.tasks.iter().any(|task| task.replicas > 1);
+        if forking.is_empty() || most > MOST_LEVELS || has_copies {
+            return Self::none();
+        }
         let of = |own: usize| (0..level.len()).filter(|at| level[*at] == Some(own)).map(EntryId::from).collect();
         Self { forking, levels: (0..most).map(of).collect() }
     }
 
-    /// Fits delays to responses as the solver predicts them.
-    pub fn fit(&self, model: &mut Model, woven: &[Woven], seen: &[Seen]) {
+    /// Fits delays to responses as the solver predicts them; whether it does, since a model may have no steady state.
+    #[must_use]
+    pub fn fit(&self, model: &mut Model, woven: &[Woven], seen: &[Seen]) -> bool {
         for level in &self.levels {
-            let Ok(solution) = solve(model, &SolveOptions::default(), None, &mut ()) else { return };
+            let Ok(solution) = solve(model, &SolveOptions::default(), None, &mut ()) else { return false };
             if solution.results.convergence.saturated || !solution.results.convergence.converged {
-                return;
+                return false;
             }
             for &entry in level {
                 let own = &seen[entry.index()];
@@ -87,5 +92,6 @@ impl SharedForks {
                 correct(model, entry, of, missing, 0.0);
             }
         }
+        true
     }
 }

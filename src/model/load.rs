@@ -211,10 +211,18 @@ impl Recording {
         observed_rate(total, self).or_else(rare)
     }
 
-    /// The time that was recorded, seconds, if the rate of a scenario is taken from it: it is rare, or all of its operations began at one time.
+    /// The time that was recorded, seconds, if the rate of a scenario is taken from it: it is rare, or all of its operations began at one time. What it has before and after all others was
+    /// recorded, too.
     fn of_rare(&self, total: &ScenarioTotal) -> Option<f64> {
         let is_at_once = total.first_start == total.last_start;
-        self.seconds.filter(|_| total.operations > 0 && (total.operations < ENOUGH || is_at_once) && is_dated(total))
+        let is_rare = total.operations > 0 && (total.operations < ENOUGH || is_at_once) && is_dated(total);
+        let seconds = self.seconds.filter(|_| is_rare)?;
+        let outside = || {
+            let (first, last) = (self.windows.first()?.0, self.windows.last()?.1);
+            let own = |start: Option<i64>| Some(start? as f64 * 1e-9);
+            Some((first - own(total.first_start)?).max(0.0) + (own(total.last_start)? - last).max(0.0))
+        };
+        Some(seconds + outside().unwrap_or(0.0))
     }
 }
 

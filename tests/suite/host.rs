@@ -336,7 +336,7 @@ fn a_part_of_a_core_counts_for_headroom() {
     }
 }
 
-/// Branches that arrive at one processor together wait for each other, which the solver approximates. The answer says so.
+/// Branches that arrive at one processor together wait for each other, which solver and simulation tell alike. Where they do not, the answer is that of the simulation, and says so.
 #[test]
 fn an_answer_that_a_simulation_contradicts_is_told() {
     let folder = Folder::new();
@@ -362,10 +362,20 @@ fn an_answer_that_a_simulation_contradicts_is_told() {
     let file = folder.file("t.jsonl", &text);
     let rate = "scenario.\"web GET\".rate=x1.3";
     let (_, _, words) = run(&["whatif", &file, "--set", rate]);
-    assert!(words.contains("in a simulation of the same model"), "{words}");
-    // A question that is simulated has nothing to be compared with, and neither has one whose solver is right.
-    let (_, _, words) = run(&["whatif", &file, "--set", rate, "--show", "response", "--show", "p95"]);
     assert!(!words.contains("in a simulation of the same model"), "{words}");
+    let study = ["whatif", "traces/case-study.angio", "--config", "examples/case-study.toml"];
+    let asked =
+        [&study[..], &["--set", "scenario.set-up.population=60", "--show", "response", "--format", "json"]].concat();
+    let response = |text: &str| {
+        let swept: serde_json::Value = serde_json::from_str(text).expect("it is JSON");
+        swept["points"][0]["figures"][0].as_f64().expect("a response")
+    };
+    let (_, text, words) = run(&asked);
+    assert!(words.contains("in a simulation of the same model") && words.contains("those of simulations"), "{words}");
+    // A question that is simulated has nothing to be compared with, and neither has one whose solver is right.
+    let (_, simulated, words) = run(&[&asked[..], &["--show", "p95"]].concat());
+    assert!(!words.contains("in a simulation of the same model"), "{words}");
+    assert!((response(&text) / response(&simulated) - 1.0).abs() < 0.05, "{text} {simulated}");
     let (_, _, words) = run(&["whatif", "traces/shop.otlp.jsonl", "--set", "defaults.multiplicity=2"]);
     assert!(!words.contains("in a simulation of the same model"), "{words}");
 }

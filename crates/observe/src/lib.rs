@@ -42,4 +42,4 @@ pub mod period;
 mod samples;
 pub mod system;
 
-pub use samples::{HostLoad, Resource, operations, samples};
+pub use samples::{HostLoad, Resource, by_device, operations, samples};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::demand::Sample;
+use crate::demand::{Estimates, Method, Sample, estimate};
 use crate::observation::{NANO, Observation, Operation};
 use crate::period::{Period, ProcessPeriod};
 
@@ -94,4 +94,34 @@ pub fn samples(
         load: load.between(interval.from, interval.to),
     };
     intervals.into_iter().map(sample).collect()
+}
+
+/// Demands of operations for disks and for processors, each with how many intervals tell it. An operation that waits for a disk has no processor and wants none: a visit takes `disk_service`
+/// seconds, which are taken from busy times before processors are looked at.
+pub fn by_device(
+    operations: usize,
+    samples: impl Fn(Resource) -> Vec<Sample>,
+    method: Method,
+    disk_service: f64,
+    seed: Option<u64>,
+) -> [(Resource, Estimates, usize); 2] {
+    let mut at_disks = vec![0.0; operations];
+    [Resource::Disk, Resource::Processor].map(|resource| {
+        let mut samples = samples(resource);
+        for sample in &mut samples {
+            leave_out(sample, &at_disks);
+        }
+        let estimates = estimate(operations, &samples, seed);
+        at_disks = estimates.by(method).demands.iter().map(|demand| demand.mean * disk_service).collect();
+        let intervals = samples.len() - estimates.left_out;
+        (resource, estimates, intervals)
+    })
+}
+
+/// Takes from the busy times of operations what each execution spends elsewhere, seconds; what is left is some part of them at least.
+fn leave_out(sample: &mut Sample, elsewhere: &[f64]) {
+    const LEAST: f64 = 0.05;
+    for ((busy, count), seconds) in sample.busy.iter_mut().zip(&sample.counts).zip(elsewhere) {
+        *busy = (*busy - *count as f64 * seconds).max(LEAST * *busy);
+    }
 }

@@ -120,6 +120,13 @@ impl System {
         Diagnostics(findings)
     }
 
+    /// The mean service time of the disks of a node, seconds, where they are configured.
+    pub fn disk_service(&self, host: &str) -> Option<f64> {
+        let disks = || self.nodes.get(host).into_iter().flat_map(|node| node.disks.values());
+        let all: f64 = disks().map(|disk| disk.share).sum();
+        (all > 0.0).then(|| disks().map(|disk| disk.share / all * disk.service).sum())
+    }
+
     /// Processors of a node, where it is said how many.
     pub fn cores(&self, host: &str) -> Option<u32> {
         self.nodes.get(host).and_then(|node| node.cores)

@@ -205,7 +205,7 @@ pub(super) fn unlikelihood_by_difference(fit: &Fit, occupancy: &Occupancy, seen:
     let may_wait = fit.busy.is_some();
     let asked = Asked { occupancy, probability: 1.0, seen, busy, early: known.early, arrivals: None, may_wait };
     let served = occupancy.served(fit.discipline, &asked.share(fit.servers), fit.servers);
-    fit.against - asked.likelihood(fit.servers, occupancy.likelihood_by_difference(&served))
+    fit.against - asked.likelihood(occupancy.likelihood_by_difference(&served))
 }
 
 /// The same or, where they explain stays clearly better, as many servers as are given, or fewer than were found, and waits for something that was not traced.
@@ -219,10 +219,6 @@ fn beside_waits(occupancy: &Occupancy, probability: f64, seen: f64, known: Known
     let mut best: Option<(f64, Fit)> = None;
     for servers in counts.into_iter().filter(|servers| (*servers as usize) < occupancy.most) {
         let least = best.as_ref().map_or(fit.unlikelihood + NEARLY, |(least, _)| *least);
-        // Nothing is likelier than what nothing speaks against.
-        if prior(servers) >= fit.against + NEARLY {
-            continue;
-        }
         let all = servers.saturating_mul(occupancy.stations as u32);
         let known = Known { servers: Some(Multiplicity::Finite(all)), ..known };
         let own = waiting_at(occupancy, probability, seen, (servers, known));

@@ -20,8 +20,9 @@ pub(super) struct Observed {
 impl Observed {
     /// Of all scenarios together; `None` where no rate is known.
     pub fn of(parts: &Parts<'_>) -> Option<Self> {
-        // The scenario with most operations tells for how long the traces were recorded.
-        let largest = parts.customers.iter().max_by_key(|customer| customer.scenario_total.operations)?;
+        // The scenario whose operations took most time together tells for how long the traces were recorded: a burst may have more of them in no time.
+        let time = |customer: &&Customer| customer.scenario_total.response.sum.as_f64();
+        let largest = parts.customers.iter().max_by(|one, other| time(one).total_cmp(&time(other)))?;
         let total = &largest.scenario_total;
         let (rate, weight) = (Recording::of(parts.sub.scenarios.values()).rate(total)?, load::weight(total).max(1.0));
         let seconds = total.operations as f64 * weight / rate;

@@ -12,7 +12,7 @@ use crate::study::sweep::{Point, Question, State, SweepOptions, Table};
 /// Responses differ where they do by more than this part of the simulated one, and by more than its interval (ours): twice what the solver is usually off by.
 const FAR: f64 = 0.1;
 
-/// So many points are simulated at most, where approximations matter (ours): that takes a minute.
+/// So many points are simulated at most, where approximations matter (ours): each takes some seconds.
 const MOST_POINTS: usize = 16;
 
 /// Half of the interval that they are simulated to, as a part of figures.
@@ -28,14 +28,17 @@ pub fn checked(question: &Question, subjects: &[(String, Subject)], mut table: T
     let solver = SolveOptions::from(SimulateOptions { precision: PRECISION, ..SimulateOptions::default() });
     let options = SweepOptions { solver, ..question.options.clone() };
     let again = Question { options, ..question.clone() }.ask(subjects, &|| ());
+    let (all, mut simulated) = (table.points.len(), 0);
     for (own, again) in table.points.iter_mut().zip(again.points) {
         // Simulations that are less sure than they were asked to be are nearer all the same.
         let is_solved = matches!(again.state, State::Converged | State::Doubtful(_));
         if own.state == State::Converged && is_solved && again.figures.iter().all(Option::is_some) {
             (own.figures, own.intervals) = (again.figures, again.intervals);
+            simulated += 1;
         }
     }
-    (table, Some(finding.with_note("figures are those of simulations")))
+    let which = if simulated == all { "figures".to_owned() } else { format!("figures of {simulated} of {all} points") };
+    (table, Some(finding.with_note(format!("{which} are those of simulations"))))
 }
 
 /// Warns where the response of a point differs from a simulation of the same model. Of each subject the point is looked at at which its operations take longest, since queues are longest there.

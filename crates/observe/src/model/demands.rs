@@ -3,12 +3,12 @@
 use dyelog_lqn::model::EntryId;
 
 use crate::codes;
-use crate::demand::{Estimates, Method, Sample, estimate};
+use crate::demand::{Estimates, Method};
 use crate::model::devices::{Devices, NodeDevices};
 use crate::model::entities::{Added, Entity};
 use crate::model::{Draft, Source, WIDE};
 use crate::period::Period;
-use crate::samples::{HostLoad, Resource, samples};
+use crate::samples::{HostLoad, Resource, by_device, samples};
 
 /// How demands are set.
 pub(super) struct Demands<'d> {
@@ -25,33 +25,19 @@ impl Demands<'_> {
         }
         let node = devices.of(entity.host());
         let load = HostLoad::of(self.period, entity.host(), node.cores);
-        // Disks first: what operations wait for them is not time in which they have or want a processor.
-        let mut at_disks = vec![0.0; entity.operations.len()];
-        for resource in [Resource::Disk, Resource::Processor] {
-            let mut samples = samples(&entity.processes, &entity.operations, &load, resource);
-            for sample in &mut samples {
-                leave_out(sample, &at_disks);
-            }
-            let estimates = estimate(entity.operations.len(), &samples, self.seed);
-            let chosen = estimates.by(self.method);
+        let of = |resource| samples(&entity.processes, &entity.operations, &load, resource);
+        let disk_service = node.disk_service().unwrap_or(0.0);
+        let found = by_device(entity.operations.len(), of, self.method, disk_service, self.seed);
+        for (resource, estimates, intervals) in &found {
             if self.seed.is_some() {
-                tell(draft, entity, resource, &estimates);
+                tell(draft, entity, *resource, estimates);
             }
+            let chosen = estimates.by(self.method);
             for (entry, demand) in added.entries.iter().zip(&chosen.demands) {
-                let how = format!("{}, {} intervals", chosen.method.label(), samples.len() - estimates.left_out);
-                set_one(draft, *entry, resource, (demand.mean, demand.half_width), how, node);
+                let how = format!("{}, {intervals} intervals", chosen.method.label());
+                set_one(draft, *entry, *resource, (demand.mean, demand.half_width), how, node);
             }
-            let service = node.disk_service().unwrap_or(0.0);
-            at_disks = chosen.demands.iter().map(|demand| demand.mean * service).collect();
         }
-    }
-}
-
-/// Takes from the busy times of operations what each execution spends elsewhere, seconds; what is left is some part of them at least.
-fn leave_out(sample: &mut Sample, elsewhere: &[f64]) {
-    const LEAST: f64 = 0.05;
-    for ((busy, count), seconds) in sample.busy.iter_mut().zip(&sample.counts).zip(elsewhere) {
-        *busy = (*busy - *count as f64 * seconds).max(LEAST * *busy);
     }
 }
 

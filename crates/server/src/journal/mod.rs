@@ -114,6 +114,19 @@ impl<M: Medium> Journal<M> {
         Ok(())
     }
 
+    /// Whether there is room again after a write failed: zeros are written and cut off again.
+    pub fn has_room(&mut self) -> bool {
+        if self.broken.is_some() {
+            return false;
+        }
+        let written = self.last.append(&vec![0; PIECE]);
+        if let Err(worse) = self.last.truncate(self.end - self.start) {
+            self.broken = Some(format!("the journal could not be cut back after a failed write: {worse}"));
+            return false;
+        }
+        written.is_ok()
+    }
+
     /// Removes segments of which nothing at or after a position is needed.
     ///
     /// # Errors

@@ -52,6 +52,11 @@ impl<T> Inbox<T> {
 
     /// Waits for the next; `None` where nothing more can come.
     pub fn next(&mut self, pulse: &Pulse) -> Option<T> {
+        self.next_or(pulse, || ())
+    }
+
+    /// The same; something else is done at each beat in which nothing comes.
+    pub fn next_or(&mut self, pulse: &Pulse, mut idle: impl FnMut()) -> Option<T> {
         loop {
             pulse.beat();
             let receiver = &mut self.receiver;
@@ -59,6 +64,7 @@ impl<T> Inbox<T> {
                 pulse.beat();
                 return next;
             }
+            idle();
         }
     }
 

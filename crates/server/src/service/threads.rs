@@ -15,7 +15,14 @@ use crate::worker::{Worker, WorkerError};
 
 /// Writes what comes to the journal, as much at a time as there is.
 pub(super) fn write<M: Medium>(mut journal: Journal<M>, mut received: Inbox<Command>, shared: &Shared) {
-    while let Some(first) = received.next(&shared.writing) {
+    loop {
+        // Where health is asked before anything is sent, nothing would come that shows that there is room again.
+        let look = || {
+            if shared.status().unwritable.is_some() && journal.has_room() {
+                shared.status().unwritable = None;
+            }
+        };
+        let Some(first) = received.next_or(&shared.writing, look) else { return };
         let (mut records, mut answers) = (Vec::new(), Vec::new());
         let mut stop = false;
         let mut next = Some(first);

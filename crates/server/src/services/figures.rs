@@ -1,10 +1,10 @@
 //! What a process did in a period, with demands of its operations: the answer of `get`.
 
 use dyelog_observe::change::{Change, What, changes};
-use dyelog_observe::demand::{Estimates, Method, estimate};
+use dyelog_observe::demand::{Estimates, Method};
 use dyelog_observe::observation::Operation;
 use dyelog_observe::period::{OperationFigures as Observed, Period, ProcessPeriod};
-use dyelog_observe::{HostLoad, Resource, operations, samples};
+use dyelog_observe::{HostLoad, by_device, operations, samples};
 
 use super::messages::{Demand, OperationFigures, ProcessFigures, ProcessName};
 use crate::observed::told;
@@ -12,14 +12,17 @@ use crate::observed::told;
 /// Estimates are resampled from here, so that the same question has the same answer.
 const SEED: u64 = 1;
 
-/// The figures of a process, in a period with all processes of its node.
-pub fn figures(period: &Period, of: &ProcessPeriod, cores: f64) -> ProcessFigures {
+/// How demands are estimated.
+const METHOD: Method = Method::ALL[0];
+
+/// The figures of a process, in a period with all processes of its node, which has so many cores, and disks with that mean service time, seconds.
+pub fn figures(period: &Period, of: &ProcessPeriod, (cores, disk_service): (f64, f64)) -> ProcessFigures {
     let found = of.aggregate();
     let own = [of];
     let operations = operations(&own);
     let load = HostLoad::of(period, &of.total.process.host, cores);
-    let demands = |resource| estimate(operations.len(), &samples(&own, &operations, &load, resource), Some(SEED));
-    let (cpu, disk) = (demands(Resource::Processor), demands(Resource::Disk));
+    let of_resource = |resource| samples(&own, &operations, &load, resource);
+    let [(_, disk, _), (_, cpu, _)] = by_device(operations.len(), of_resource, METHOD, disk_service, Some(SEED));
     let inputs = found.inputs.iter().map(|one| {
         let own = &one.operation.operation;
         let place = operations.binary_search(own).ok();
@@ -65,7 +68,7 @@ fn row<K>(operation: &Operation, found: &Observed<K>) -> OperationFigures {
 }
 
 fn demand(estimates: &Estimates, place: usize) -> Demand {
-    let candidate = estimates.by(Method::ALL[0]);
+    let candidate = estimates.by(METHOD);
     let found = candidate.demands[place];
     Demand { mean: found.mean, half_width: found.half_width, method: candidate.method.label().to_owned() }
 }

@@ -85,13 +85,16 @@ async fn first_observation(service: Arc<Service>, asked: Question) -> Result<Rep
 
 async fn get(service: Arc<Service>, asked: Question) -> Result<Figures, Failed> {
     let Meant { which, from, to } = asked.of_process()?;
-    let cores = which.host.as_deref().and_then(|host| service.system().cores(host)).unwrap_or(1);
+    let host = which.host.as_deref();
+    let cores = host.and_then(|host| service.system().cores(host)).unwrap_or(1);
+    let disk_service = host.and_then(|host| service.system().disk_service(host)).unwrap_or(0.0);
+    let node = (f64::from(cores), disk_service);
     let found = ask(&service, move |store| {
         // All that ran on the node says how busy it was.
         let beside = Which { host: which.host.clone(), ..Which::default() };
         let period = Observed::of(&store.observations(&beside, from, to)?, from, to);
         let meant = period.processes.iter().filter(|process| which.is(&process.total.process));
-        Ok(meant.map(|process| figures::figures(&period, process, f64::from(cores))).collect::<Vec<_>>())
+        Ok(meant.map(|process| figures::figures(&period, process, node)).collect::<Vec<_>>())
     });
     let processes = found.await?;
     if processes.is_empty() { Err(nothing()) } else { Ok(Figures { processes }) }

@@ -50,7 +50,15 @@ fn a_full_disk_is_told_and_goes_by() {
         memory.fill_up_after(100);
         assert_eq!(put(2).await, (StatusCode::SERVICE_UNAVAILABLE, true));
         assert_eq!(health().await.0, StatusCode::SERVICE_UNAVAILABLE);
+        tokio::time::sleep(Duration::from_millis(1500)).await;
+        assert_eq!(health().await.0, StatusCode::SERVICE_UNAVAILABLE);
+        // It is healthy again before anything is put, since a load balancer sends nothing to it until then.
         memory.fill_up_after(usize::MAX);
+        let begin = std::time::Instant::now();
+        while health().await.0 != StatusCode::OK {
+            assert!(begin.elapsed() < Duration::from_secs(30), "there is room");
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
         assert_eq!(put(2).await, (StatusCode::OK, false));
         assert_eq!(health().await.0, StatusCode::OK);
         tokio::time::sleep(Duration::from_millis(300)).await;

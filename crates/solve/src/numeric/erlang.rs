@@ -24,10 +24,11 @@ pub fn erlang_c(servers: f64, load: f64) -> f64 {
 }
 
 /// How many servers of those that others take are told one by one; of more, they hardly slow anybody down.
-const MOST_SERVERS: f64 = 1000.0;
+const MOST_SERVERS: f64 = 64.0;
 
 /// By how much longer than alone work takes on shared servers, where one, two and up to `most` of its own kind are there. Others lengthen the work of one by
-/// `others.0`, and are `others.1` on the mean, where that is known. Otherwise they are as many as in M/M/m where these lengthen it by so much.
+/// `others.0`, and are `others.1` on the mean, where that is known. Otherwise they are as many as in M/M/m where these lengthen it by so much; between one own and as many as there are servers, the shape is that of M/M/m
+/// (ours).
 pub(crate) fn beside_others(servers: f64, others: (f64, Option<f64>), most: usize) -> Vec<f64> {
     let (slowdown, there) = (others.0.max(0.0), others.1);
     if servers <= 1.0 || slowdown <= 0.0 || servers > MOST_SERVERS || !slowdown.is_finite() {
@@ -54,7 +55,7 @@ pub(crate) fn beside_others(servers: f64, others: (f64, Option<f64>), most: usiz
     let full = servers.ceil();
     let (alone, whole) = (of(1.0), of(full));
     let others = servers * whole - full;
-    let more = there.map_or(0.0, |there| there.clamp(slowdown * servers, (slowdown + 1.0) * servers - 1.0) - others);
+    let more = there.map_or(0.0, |there| there.min((slowdown + 1.0) * servers - 1.0).max(slowdown * servers) - others);
     let part = |own: f64| ((of(own.min(full)) - alone) / (whole - alone)).min(1.0);
     (1..=most).map(|own| own as f64).map(|own| of(own) + part(own) * more / servers).collect()
 }

@@ -34,9 +34,6 @@ const MOST_STATES: usize = 3000;
 /// A fork is told step by step in no more states than that.
 const FINE_STATES: usize = 600;
 
-/// Branches of forks in branches are followed that are executed so often for each execution of the outer fork (ours).
-const OFTEN: f64 = 0.5;
-
 /// A fork whose branches share servers.
 #[derive(Clone, Debug)]
 pub(crate) struct SharedFork {
@@ -44,16 +41,12 @@ pub(crate) struct SharedFork {
     pub first_chain: ChainId,
     /// How many branches are waited for.
     enough: usize,
-    /// How many branches there are. After these come those of forks in them, for which nobody waits here: they lengthen the others, and are lengthened.
-    count: usize,
     branches: Vec<Branch>,
-    /// By branch and slot: how much longer a visit takes as this fork tells.
-    longer: Vec<Vec<f64>>,
     /// Servers of each shared station.
     servers: Vec<f64>,
     /// Where the iteration ended last, by state.
     kept: Vec<f64>,
-    /// The same with a server for each branch.
+    /// The same where no branch meets another.
     kept_apart: Vec<f64>,
 }
 
@@ -61,8 +54,6 @@ pub(crate) struct SharedFork {
 #[derive(Clone, Debug)]
 struct Branch {
     chain: ChainId,
-    /// How often it is executed for each execution of the fork.
-    executions: f64,
     parts: Vec<BranchPart>,
 }
 
@@ -89,6 +80,8 @@ enum Does {
     Rest,
     /// All that is at one of them.
     Station,
+    /// All that the branch does, in rounds whose number is geometric.
+    All,
 }
 
 /// What a branch does, and how many places that has.
@@ -129,17 +122,16 @@ fn shared_fork(
     first_chain: ChainId,
     count: usize,
 ) -> Option<SharedFork> {
+    // Each branch has two states at least.
+    if 1_usize.checked_shl(count as u32).is_none_or(|least| least > MOST_STATES) {
+        return None;
+    }
     let range = ChainRange { first: first_chain, count }.ids();
-    let client = decomposition.chains[first_chain].client;
-    let inner: Vec<(ChainId, ChainId, f64)> = inner_branches(decomposition, client, &range.clone().collect::<Vec<_>>());
-    let below = |branch: ChainId| inner.iter().filter(move |(_, top, _)| *top == branch).map(|(chain, ..)| *chain);
-    let visits = |chain: ChainId, station: StationId| decomposition.chains[chain].stations.contains(&station);
     let visited = |station: StationId| {
-        range.clone().filter(|own| std::iter::once(*own).chain(below(*own)).any(|chain| visits(chain, station))).count()
+        range.clone().filter(|chain| decomposition.chains[*chain].stations.contains(&station)).count()
     };
-    let all = range.clone().chain(inner.iter().map(|(chain, ..)| *chain));
     let mut shared: Vec<StationId> =
-        all.flat_map(|chain| decomposition.chains[chain].stations.iter().copied()).collect();
+        range.clone().flat_map(|chain| decomposition.chains[chain].stations.iter().copied()).collect();
     shared.sort_unstable();
     shared.dedup();
     shared.retain(|station| visited(*station) > 1);
@@ -148,55 +140,23 @@ fn shared_fork(
     }
     let of = |number: ChainId| ways(plan, decomposition, number, &shared);
     let mut told: Vec<Vec<Written>> = range.clone().map(of).collect();
-    // Of branches in branches, those that are executed most often matter most.
-    let mut others: Vec<(ChainId, f64)> = inner.iter().map(|(chain, _, executions)| (*chain, *executions)).collect();
-    others.retain(|(chain, executions)| *executions >= OFTEN && shared.iter().any(|station| visits(*chain, *station)));
-    others.sort_by(|one, other| other.1.total_cmp(&one.1).then(one.0.cmp(&other.0)));
-    let mut further: Vec<Written> = others.iter().filter_map(|(chain, _)| of(*chain).pop()).collect();
     // The longest are told in fewer places, as long as all of them together have too many.
     loop {
-        let own = told.iter().map(|ways| ways[0].places + 1);
-        let states = own.chain(further.iter().map(|way| way.places + 2)).fold(1, usize::saturating_mul);
+        let states = told.iter().map(|ways| ways[0].places + 1).fold(1, usize::saturating_mul);
         if states <= FINE_STATES {
             break;
         }
-        if let Some(ways) = told.iter_mut().filter(|ways| ways.len() > 1).max_by_key(|ways| ways[0].places) {
-            ways.remove(0);
-        } else if states > MOST_STATES {
-            further.pop()?;
-        } else {
-            break;
+        match told.iter_mut().filter(|ways| ways.len() > 1).max_by_key(|ways| ways[0].places) {
+            Some(ways) => drop(ways.remove(0)),
+            None if states > MOST_STATES => return None,
+            None => break,
         }
     }
-    let told = range.zip(told).map(|(chain, mut ways)| (chain, 1.0, ways.swap_remove(0)));
-    let further = others.iter().zip(further).map(|((chain, executions), way)| (*chain, *executions, way));
-    let branches: Vec<Branch> =
-        told.chain(further).map(|(chain, executions, way)| Branch { chain, executions, parts: way.parts }).collect();
+    let branches =
+        range.zip(told).map(|(chain, mut ways)| Branch { chain, parts: ways.swap_remove(0).parts }).collect();
     let servers = shared.iter().map(|number| station(plan, decomposition, *number).servers).collect();
-    let longer = branches.iter().map(|own| vec![0.0; decomposition.chains[own.chain].stations.len()]).collect();
     let (kept, kept_apart) = (Vec::new(), Vec::new());
-    Some(SharedFork { first_chain, enough: count, count, branches, longer, servers, kept, kept_apart })
-}
-
-/// Branches of forks in these branches, each with that one of them in which it is, and how often it is executed for each execution of that.
-fn inner_branches(
-    decomposition: &Decomposition,
-    client: ClientId,
-    branches: &[ChainId],
-) -> Vec<(ChainId, ChainId, f64)> {
-    let mut found: Vec<(ChainId, ChainId, f64)> = Vec::new();
-    // Those in which others are come before them.
-    for chain in decomposition.clients[client].chains.ids() {
-        let own = &decomposition.chains[chain];
-        let Some((parent, position)) = own.parent else { continue };
-        let known = found.iter().find(|(chain, ..)| *chain == parent).map(|(_, top, executions)| (*top, *executions));
-        let top = branches.iter().find(|branch| **branch == parent).map(|branch| (*branch, 1.0)).or(known);
-        if let Some((top, executions)) = top {
-            let entry = flows(&decomposition.chains[parent]).get(position).copied().unwrap_or(0.0);
-            found.push((chain, top, executions * entry * own.share));
-        }
-    }
-    found
+    Some(SharedFork { first_chain, enough: count, branches, servers, kept, kept_apart })
 }
 
 /// Executions of each entry of a branch for each of its own.
@@ -232,7 +192,22 @@ fn ways(plan: &ModelPlan, decomposition: &Decomposition, number: ChainId, shared
     let slots: Vec<(u32, usize)> = (0..chain.stations.len() as u32).filter_map(slot).collect();
     let rest = || std::iter::once(BranchPart { visits: 1.0, does: Does::Rest, slots: slots.clone() });
     let stations = slots.iter().map(|slot| BranchPart { visits: 1.0, does: Does::Station, slots: vec![*slot] });
-    let least = Written { parts: rest().chain(stations).collect(), places: 1 + slots.len() };
+    // Numbers of calls that are geometric vary more than steps that follow each other.
+    let is_geometric = chain.reach.iter().any(|reach| {
+        let items = &chain.items[reach.items.clone()];
+        let works = items.iter().scan(None, |work, item| {
+            if let Item::Step { work: own, .. } = *item {
+                *work = Some(own);
+            }
+            Some(work.filter(|_| matches!(item, Item::Flattened { .. })))
+        });
+        works.flatten().any(|work| !plan.works[work].deterministic)
+    });
+    let places = 1 + slots.len();
+    if is_geometric {
+        return vec![Written { parts: vec![BranchPart { visits: 1.0, does: Does::All, slots }], places }];
+    }
+    let least = Written { parts: rest().chain(stations).collect(), places };
     let Some(steps) = steps(plan, chain, is_sharing, slot) else { return vec![least] };
     let shared = steps.parts.iter().filter_map(|part| match part.does {
         Does::Step(item) if !part.slots.is_empty() => Some(BranchPart { does: Does::Shared(item), ..part.clone() }),
@@ -327,24 +302,15 @@ impl SharedFork {
         let branches: Vec<Places> = self
             .branches
             .iter()
-            .zip(&self.longer)
-            .enumerate()
-            .map(|(number, (branch, longer))| {
-                let loops = Loops { plan, decomposition, waits, times, chain: branch.chain, longer };
-                let begin = (number >= self.count).then(|| Loop {
-                    visits: 1.0,
-                    rounds: 1.0,
-                    delay: self.begin(decomposition, times, branch.chain),
-                    own: None,
-                    others: Vec::new(),
-                });
-                let parts = branch.parts.iter().map(|part| loops.of(part, branch.executions));
-                Places::new(&begin.into_iter().chain(parts).collect::<Vec<_>>(), &self.servers, self.branches.len())
+            .map(|branch| {
+                let loops = Loops { plan, decomposition, waits, times, chain: branch.chain };
+                let parts: Vec<Loop> = branch.parts.iter().map(|part| loops.of(part)).collect();
+                Places::new(&parts, &self.servers, self.branches.len())
             })
             .collect();
         let process = Process::new(&branches, speed);
         process.times(&mut self.kept);
-        let mut until = enough_have_ended(&process, &self.kept, self.enough, self.count, branches.len());
+        let mut until = enough_have_ended(&process, &self.kept, self.enough, branches.len());
         let mut stays: Vec<Vec<f64>> = branches.iter().map(|branch| vec![0.0; branch.rate.len()]).collect();
         let mut served = stays.clone();
         let mut at = vec![0; branches.len()];
@@ -356,9 +322,7 @@ impl SharedFork {
             }
         }
         let mut longer: Vec<(ChainId, u32, f64)> = Vec::new();
-        for (number, ((branch, chain), (stays, served))) in
-            branches.iter().zip(&self.branches).zip(stays.iter().zip(&served)).enumerate()
-        {
+        for ((branch, chain), (stays, served)) in branches.iter().zip(&self.branches).zip(stays.iter().zip(&served)) {
             let slots = decomposition.chains[chain.chain].stations.len() as u32;
             for slot in 0..slots {
                 let places = (1..branch.rate.len()).filter(|place| branch.slot[*place] == slot);
@@ -369,25 +333,22 @@ impl SharedFork {
                 }
                 if visits > 0.0 {
                     // A place may stand for several visits of the slot, or for a part of one.
-                    let made = visits_of(plan, decomposition, waits, chain.chain, slot)
-                        .map_or(visits, |made| made.0 * chain.executions);
-                    let own = (extra / made).max(0.0);
-                    self.longer[number][slot as usize] = own;
-                    longer.push((chain.chain, slot, own));
+                    let made = visits_of(plan, decomposition, waits, chain.chain, slot).map_or(visits, |made| made.0);
+                    longer.push((chain.chain, slot, (extra / made).max(0.0)));
                 }
             }
         }
-        let mut all = enough_have_ended(&process, &self.kept, self.count, self.count, branches.len());
+        let mut all: f64 = self.kept.iter().sum();
         let alone = self.alone(plan, decomposition, waits, times);
         let is_steadier = |(branch, (_, variance)): (&Places, &(f64, f64))| {
             *variance < STEADY * Process::new(slice::from_ref(branch), |_, _, _| 1.0).variance()
         };
         if branches.iter().zip(&alone).any(is_steadier) {
-            let apart = Process::new(&branches[..self.count], |_, _, _| 1.0);
+            let apart = Process::new(&branches, |_, _, _| 1.0);
             apart.times(&mut self.kept_apart);
             let count = alone.len();
             let sooner = |enough: usize| {
-                enough_have_ended(&apart, &self.kept_apart, enough, count, count) - order_statistic(&alone, enough).0
+                enough_have_ended(&apart, &self.kept_apart, enough, count) - order_statistic(&alone, enough).0
             };
             let until_sooner = sooner(self.enough);
             let all_sooner = if self.enough == count { until_sooner } else { sooner(count) };
@@ -395,22 +356,6 @@ impl SharedFork {
             all -= all_sooner.clamp(0.0, all);
         }
         Together { until, all: all.max(until), longer }
-    }
-
-    /// The mean time from the fork until a branch in a branch begins: it is taken to be in the middle of what it is in.
-    fn begin(&self, decomposition: &Decomposition, times: &ById<ChainId, ChainTimes>, mut chain: ChainId) -> f64 {
-        let time = |chain: ChainId| {
-            times[chain].entries.first().map_or(0.0, |phases| phases.iter().map(|time| time.mean).sum::<f64>())
-        };
-        let mut begin = 0.0;
-        while let Some((parent, _)) = decomposition.chains[chain]
-            .parent
-            .filter(|_| !self.branches[..self.count].iter().any(|own| own.chain == chain))
-        {
-            begin += (time(parent) - time(chain)).max(0.0) / 2.0;
-            chain = parent;
-        }
-        begin
     }
 
     /// Mean and variance of what each branch takes without other branches.
@@ -421,28 +366,28 @@ impl SharedFork {
         waits: &Waits,
         times: &ById<ChainId, ChainTimes>,
     ) -> Vec<(f64, f64)> {
-        let of = |(branch, longer): (&Branch, &Vec<f64>)| {
+        let of = |branch: &Branch| {
             let phases = &times[branch.chain].entries[0];
-            let longer = longer.iter().enumerate().filter(|(_, longer)| **longer > 0.0);
+            let longer = waits.longer[branch.chain].iter().enumerate().filter(|(_, longer)| **longer > 0.0);
             let visits = |slot: usize| visits_of(plan, decomposition, waits, branch.chain, slot as u32);
             let extra: f64 = longer.map(|(slot, longer)| longer * visits(slot).map_or(0.0, |made| made.0)).sum();
             let mean: f64 = phases.iter().map(|time| time.mean).sum();
             ((mean - extra).max(0.0), phases.iter().map(|time| time.variance).sum())
         };
-        self.branches[..self.count].iter().zip(&self.longer).map(of).collect()
+        self.branches.iter().map(of).collect()
     }
 }
 
 /// Branches whose variances are less than this part of those of their places are steadier than places without memory can be.
 const STEADY: f64 = 0.9;
 
-/// The mean time until so many of the first `count` of all branches have ended, by the time in each state.
-fn enough_have_ended(process: &Process, times: &[f64], enough: usize, count: usize, branches: usize) -> f64 {
+/// The mean time until so many of the branches have ended, by the time in each state.
+fn enough_have_ended(process: &Process, times: &[f64], enough: usize, branches: usize) -> f64 {
     let mut at = vec![0; branches];
     let mut until = 0.0;
     for (state, time) in times.iter().enumerate() {
         process.places(state, &mut at);
-        if at[..count].iter().filter(|place| **place == 0).count() < enough {
+        if at.iter().filter(|place| **place == 0).count() < enough {
             until += time;
         }
     }

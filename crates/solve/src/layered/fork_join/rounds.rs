@@ -16,22 +16,21 @@ pub(super) struct Loops<'a> {
     pub waits: &'a Waits,
     pub times: &'a ById<ChainId, ChainTimes>,
     pub chain: ChainId,
-    /// By slot: how much longer a visit takes as the fork itself tells.
-    pub longer: &'a [f64],
 }
 
 impl Loops<'_> {
-    /// The numbers of a part, where the branch is executed so often.
-    pub fn of(&self, part: &BranchPart, executions: f64) -> Loop {
+    /// The numbers of a part.
+    pub fn of(&self, part: &BranchPart) -> Loop {
         let (item, is_shared) = match part.does {
             Does::Step(item) => (item, false),
             Does::Shared(item) => (item, true),
             Does::Fork(item) => {
                 let delay = self.times[self.chain].items[item];
-                return Loop { visits: part.visits * executions, rounds: 1.0, delay, own: None, others: Vec::new() };
+                return Loop { visits: part.visits, rounds: 1.0, delay, own: None, others: Vec::new() };
             }
             Does::Rest => return self.rest(part),
-            Does::Station => return self.station(part, executions),
+            Does::Station => return self.station(part),
+            Does::All => return self.all(part),
         };
         let chain = &self.decomposition.chains[self.chain];
         let Item::Step { work, slot: own_slot, .. } = chain.items[item] else {
@@ -68,7 +67,7 @@ impl Loops<'_> {
             }
         }
         let delay = if is_shared { 0.0 } else { delay / work.slices };
-        Loop { visits: part.visits * executions, rounds: work.slices, delay, own, others }
+        Loop { visits: part.visits, rounds: work.slices, delay, own, others }
     }
 
     /// A visit of a shared station.
@@ -77,34 +76,40 @@ impl Loops<'_> {
         let place = self.decomposition.chains[self.chain].stations[slot as usize];
         let sharing = station(self.plan, self.decomposition, place).discipline == Discipline::Sharing;
         let others = if sharing { (stay.slowdown, self.waits.there[place]) } else { (0.0, None) };
-        let time = service * (1.0 + stay.slowdown) + self.longer_by_outer(slot);
-        Place { slot, station: Some(number), time, others }
-    }
-
-    /// How much longer a visit takes because of branches of a fork around this one.
-    fn longer_by_outer(&self, slot: u32) -> f64 {
-        (self.waits.longer[self.chain][slot as usize] - self.longer[slot as usize]).max(0.0)
+        Place { slot, station: Some(number), time: service * (1.0 + stay.slowdown), others }
     }
 
     /// All that is not at shared stations: one delay.
     fn rest(&self, part: &BranchPart) -> Loop {
+        Loop { visits: 1.0, rounds: 1.0, delay: self.apart(part), own: None, others: Vec::new() }
+    }
+
+    /// All that a branch does: as many rounds of a delay and a visit as there are visits on the mean.
+    fn all(&self, part: &BranchPart) -> Loop {
+        let visits = part.slots.iter().filter_map(|(slot, station)| self.visits(*slot, *station));
+        let others: Vec<(Place, f64)> = visits.map(|(visits, place)| (place, visits)).collect();
+        let rounds = 1.0 + others.iter().map(|(_, visits)| visits).sum::<f64>();
+        Loop { visits: 1.0, rounds, delay: self.apart(part) / rounds, own: None, others }
+    }
+
+    /// The mean time that is not at shared stations.
+    fn apart(&self, part: &BranchPart) -> f64 {
         let entries = &self.times[self.chain].entries;
         let total: f64 = entries.first().map_or(0.0, |phases| phases.iter().map(|time| time.mean).sum());
         let visits = part.slots.iter().filter_map(|(slot, station)| Some((*slot, self.visits(*slot, *station)?)));
-        let shared: f64 =
-            visits.map(|(slot, (visits, place))| visits * (place.time + self.longer[slot as usize])).sum();
-        let delay = if shared < (1.0 - 1e-9) * total { total - shared } else { 0.0 };
-        Loop { visits: 1.0, rounds: 1.0, delay, own: None, others: Vec::new() }
+        let longer = &self.waits.longer[self.chain];
+        let shared: f64 = visits.map(|(slot, (visits, place))| visits * (place.time + longer[slot as usize])).sum();
+        if shared < (1.0 - 1e-9) * total { total - shared } else { 0.0 }
     }
 
     /// All visits of a shared station as one.
-    fn station(&self, part: &BranchPart, executions: f64) -> Loop {
+    fn station(&self, part: &BranchPart) -> Loop {
         let found = part.slots.first().and_then(|(slot, station)| self.visits(*slot, *station));
         let (visits, own) = match found {
             Some((visits, place)) => (visits.min(1.0), Some(Place { time: place.time * visits.max(1.0), ..place })),
             None => (0.0, None),
         };
-        Loop { visits: visits * executions, rounds: 1.0, delay: 0.0, own, others: Vec::new() }
+        Loop { visits, rounds: 1.0, delay: 0.0, own, others: Vec::new() }
     }
 
     /// How often a shared station is visited, and a visit.

@@ -311,7 +311,7 @@ impl Problem<'_> {
                 let free = (servers - self.open_load[visit.station]).max(LEAST_FREE * servers);
                 if servers > 1.0 {
                     let queueing = beside_a_part(servers, busy) * all_busy(servers, others, busy);
-                    (totals.ratio * queueing / free, 1.0 / free)
+                    ((totals.ratio * queueing + open.longer) / free, 1.0 / free)
                 } else {
                     // Less than one server serves whoever is alone more slowly, too.
                     ((totals.ratio * busy + open.longer + 1.0 - servers) / free, 1.0 / free)
