@@ -10,6 +10,7 @@ use crate::solve::{SolveOptions, WarmStart, solve};
 use crate::study::at_load::{ScenarioLoad, at_load, responses, solved_at};
 use crate::study::calibration::forms::Shaped;
 use crate::study::calibration::{CalibrationLoad, METHOD};
+use crate::study::outlook::simulated;
 
 /// Parts of own times that are tried as demand, relative to what the times of spans tell.
 const PARTS: [f64; 6] = [1.0, 0.85, 0.75, 0.5, 1.15, 1.35];
@@ -63,6 +64,12 @@ pub struct Fitted {
 }
 
 impl Fitted {
+    /// The same where own times are so many times as long.
+    #[must_use]
+    pub fn longer(self, times: f64) -> Self {
+        Self { length: self.length * times, ..self }
+    }
+
     /// Whether its misfit is less than that of the other one by more than chance makes it.
     pub fn is_much_better_than(&self, other: &Self) -> bool {
         self.misfit + AS_WELL < other.misfit
@@ -113,6 +120,16 @@ impl Target {
             Some((Arc::clone(&load.name), load.rate, predicted.get(&load.name).copied(), *measured))
         };
         self.loads.iter().filter_map(of).collect()
+    }
+
+    /// How many times as long the scenarios take in a simulation of a model as its solution says, as the mean of logarithms; `None` where either has no steady state.
+    pub fn approximated(&self, model: &Model, threads: usize) -> Option<f64> {
+        let (at, results) = solved_at(model, &self.loads)?;
+        let solved = responses(&at, &results);
+        let simulated = responses(&at, &simulated(&at.model, &[], threads)?);
+        let ratio = |name: &Arc<str>| Some((simulated.get(name)? / solved.get(name)?).ln());
+        let ratios: Vec<f64> = self.responses.keys().filter_map(ratio).filter(|ratio| ratio.is_finite()).collect();
+        (!ratios.is_empty()).then(|| ratios.iter().sum::<f64>() / ratios.len() as f64)
     }
 
     /// How many responses were measured.
