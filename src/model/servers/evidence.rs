@@ -30,6 +30,9 @@ const FULL: f64 = 0.995;
 /// Real processors that are shared may let work end in order more often than equal sharing would, by this part of how often it would not.
 const IN_ORDER: f64 = 0.1;
 
+/// The same where stays wait for something else in a part of their time, of which only the mean is known.
+pub(super) const WAITING: f64 = 100.0;
+
 /// What evidence is asked of.
 #[derive(Clone, Copy)]
 pub(super) struct Asked<'o> {
@@ -95,7 +98,7 @@ impl Evidence {
             servers,
             discipline,
             imputed: Imputed::default(),
-            likelihood: asked.likelihood(likelihood),
+            likelihood: asked.likelihood(servers, likelihood),
             dependence: dependence.abs().max(uneven),
             tolerated: (dependence / tolerance).abs().max(uneven),
             off: 0.0,
@@ -243,10 +246,12 @@ impl Asked<'_> {
         (self.occupancy.is_whole(self.probability) && away > AGREES * seen).then_some((busy, away))
     }
 
-    /// How likely all stays are, by how likely one is. Of what was sampled nobody knows whom stays met.
-    pub fn likelihood(&self, of_one: f64) -> f64 {
+    /// How likely all stays are with so many servers, by how likely one is. Of what was sampled nobody knows whom stays met.
+    pub fn likelihood(&self, servers: u32, of_one: f64) -> f64 {
         let Self { occupancy, probability, .. } = self;
-        if occupancy.is_whole(*probability) { of_one * (occupancy.stays() as f64).min(INDEPENDENT) } else { 0.0 }
+        // When those that wait for something else do so nobody saw either.
+        let most = if self.waiting(servers).is_some() { WAITING } else { INDEPENDENT };
+        if occupancy.is_whole(*probability) { of_one * (occupancy.stays() as f64).min(most) } else { 0.0 }
     }
 
     /// The part of one of so many servers that a stay has.

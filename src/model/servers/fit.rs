@@ -2,8 +2,8 @@
 
 use crate::lqn::{Dispatching, Multiplicity};
 use crate::model::servers::discipline::Discipline;
-use crate::model::servers::evidence::{Asked, Evidence, FITS, Left, is_beyond};
-use crate::model::servers::occupancy::{Imputed, Occupancy};
+use crate::model::servers::evidence::{Asked, Evidence, FITS, Left, WAITING, is_beyond};
+use crate::model::servers::occupancy::{INDEPENDENT, Imputed, Occupancy};
 use crate::model::servers::sampled::offered;
 use crate::model::servers::waits::{self, Kind};
 use crate::model::utilisation::Busy;
@@ -205,7 +205,7 @@ pub(super) fn unlikelihood_by_difference(fit: &Fit, occupancy: &Occupancy, seen:
     let may_wait = fit.busy.is_some();
     let asked = Asked { occupancy, probability: 1.0, seen, busy, early: known.early, arrivals: None, may_wait };
     let served = occupancy.served(fit.discipline, &asked.share(fit.servers), fit.servers);
-    fit.against - asked.likelihood(occupancy.likelihood_by_difference(&served))
+    fit.against - asked.likelihood(fit.servers, occupancy.likelihood_by_difference(&served))
 }
 
 /// The same or, where they explain stays clearly better, as many servers as are given, or fewer than were found, and waits for something that was not traced.
@@ -216,18 +216,25 @@ fn beside_waits(occupancy: &Occupancy, probability: f64, seen: f64, known: Known
     let is_given = known.servers.is_some();
     let prior = |servers: u32| WAITS + if is_given { 0.0 } else { unlikelihood(servers) };
     let counts = if is_given { vec![fit.servers] } else { candidates(fit.servers as usize) };
-    let mut best: Option<(f64, Fit)> = None;
+    let stays = occupancy.stays() as f64;
+    let all_stays = stays.min(INDEPENDENT) / stays.min(WAITING);
+    let (mut best, mut possible): (Option<(f64, Fit)>, Option<(f64, Fit)>) = (None, None);
     for servers in counts.into_iter().filter(|servers| (*servers as usize) < occupancy.most) {
-        let least = best.as_ref().map_or(fit.unlikelihood + NEARLY, |(least, _)| *least);
         let all = servers.saturating_mul(occupancy.stations as u32);
         let known = Known { servers: Some(Multiplicity::Finite(all)), ..known };
         let own = waiting_at(occupancy, probability, seen, (servers, known));
         let is_full = |own: &Fit| own.busy.is_some_and(|busy| busy > FULL * f64::from(all));
         // What is always busy is overloaded, and waits explain nothing of that.
-        if let Some(own) = own.filter(|own| is_given || !is_full(own))
-            && prior(servers) + own.unlikelihood < least
-        {
-            best = Some((prior(servers) + own.unlikelihood, own));
+        let Some(own) = own.filter(|own| is_given || !is_full(own)) else { continue };
+        // Nothing is likelier than what nothing speaks against, by the few stays that count.
+        let score = prior(servers) + own.unlikelihood;
+        let least = best.as_ref().map_or(fit.unlikelihood + NEARLY, |(least, _)| *least);
+        // By as many as count elsewhere it may be so.
+        let by_all = prior(servers) + own.against - all_stays * own.likelihood();
+        if prior(servers) < fit.against + NEARLY && score < least {
+            best = Some((score, own));
+        } else if by_all < possible.as_ref().map_or(fit.unlikelihood, |(least, _)| *least) {
+            possible = Some((by_all, own));
         }
     }
     match best {
@@ -239,7 +246,15 @@ fn beside_waits(occupancy: &Occupancy, probability: f64, seen: f64, known: Known
             fit.or_waits = own.busy.map(|busy| (own.servers, busy));
             fit
         }
-        _ => fit,
+        _ => match possible {
+            // Other numbers of servers than the given one are out of question.
+            Some((score, own)) if is_given => Fit { unlikelihood: score, ..own },
+            Some((_, own)) => {
+                fit.or_waits = own.busy.map(|busy| (own.servers, busy));
+                fit
+            }
+            None => fit,
+        },
     }
 }
 
