@@ -218,7 +218,8 @@ fn beside_waits(occupancy: &Occupancy, probability: f64, seen: f64, known: Known
     let counts = if is_given { vec![fit.servers] } else { candidates(fit.servers as usize) };
     let stays = occupancy.stays() as f64;
     let all_stays = stays.min(INDEPENDENT) / stays.min(WAITING);
-    let (mut best, mut possible): (Option<(f64, Fit)>, Option<(f64, Fit)>) = (None, None);
+    let mut best: Option<(f64, Fit)> = None;
+    let mut possible: Option<(f64, Fit)> = None;
     for servers in counts.into_iter().filter(|servers| (*servers as usize) < occupancy.most) {
         let all = servers.saturating_mul(occupancy.stations as u32);
         let known = Known { servers: Some(Multiplicity::Finite(all)), ..known };
