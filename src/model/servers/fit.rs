@@ -238,16 +238,11 @@ fn beside_waits(occupancy: &Occupancy, probability: f64, seen: f64, known: Known
             possible = Some((by_all, own));
         }
     }
+    let is_taken = |score: f64| is_given && score < fit.unlikelihood || score + CLEARLY < fit.unlikelihood;
+    let or_works = |own: &Fit| Some(fit.servers).filter(|servers| !is_given && *servers > own.servers);
     match best {
-        Some((score, own)) if is_given && score < fit.unlikelihood || score + CLEARLY < fit.unlikelihood => {
-            let or_works = Some(fit.servers).filter(|servers| !is_given && *servers > own.servers);
-            Fit { unlikelihood: score, or_works, ..own }
-        }
-        Some((_, own)) if !is_given => {
-            fit.or_waits = own.busy.map(|busy| (own.servers, busy));
-            fit
-        }
-        _ => match possible {
+        Some((score, own)) if is_taken(score) => Fit { unlikelihood: score, or_works: or_works(&own), ..own },
+        best => match best.filter(|_| !is_given).or(possible) {
             // Other numbers of servers than the given one are out of question.
             Some((score, own)) if is_given => Fit { unlikelihood: score, ..own },
             Some((_, own)) => {

@@ -26,8 +26,7 @@ impl Demands<'_> {
         let node = devices.of(entity.host());
         let load = HostLoad::of(self.period, entity.host(), node.cores);
         let of = |resource| samples(&entity.processes, &entity.operations, &load, resource);
-        let disk_service = node.disk_service().unwrap_or(0.0);
-        let found = by_device(entity.operations.len(), of, self.method, disk_service, self.seed);
+        let found = by_device(entity.operations.len(), of, self.method, node.disk_service, self.seed);
         for (resource, estimates, intervals) in &found {
             if self.seed.is_some() {
                 tell(draft, entity, *resource, estimates);

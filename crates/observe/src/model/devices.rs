@@ -15,8 +15,10 @@ pub(super) struct NodeDevices {
     pub(super) processor: ProcessorId,
     pub(super) cores: f64,
     pub(super) speed: f64,
-    /// Entries of its disks, each with its part of operations and its service time.
-    disks: Vec<(EntryId, f64, f64)>,
+    /// Entries of its disks, each with its part of operations.
+    disks: Vec<(EntryId, f64)>,
+    /// The mean service time of a disk operation, seconds; 0 where the node has no disk that is known.
+    pub(super) disk_service: f64,
 }
 
 /// All devices.
@@ -62,7 +64,7 @@ impl NodeDevices {
         if visits <= 0.0 {
             return;
         }
-        for (disk, part, _) in &self.disks {
+        for (disk, part) in &self.disks {
             let call = Call { to: *disk, kind: CallKind::Synchronous, mean: visits * part };
             draft.work(from).calls.push(call);
         }
@@ -71,11 +73,6 @@ impl NodeDevices {
     /// The entry of its disk, where it has one.
     pub(super) fn only_disk(&self) -> Option<EntryId> {
         if let [(disk, ..)] = self.disks[..] { Some(disk) } else { None }
-    }
-
-    /// The mean service time of a disk operation, seconds; `None` where the node has no disk that is known.
-    pub(super) fn disk_service(&self) -> Option<f64> {
-        (!self.disks.is_empty()).then(|| self.disks.iter().map(|(_, part, service)| part * service).sum())
     }
 }
 
@@ -100,7 +97,7 @@ fn node(draft: &mut Draft, period: &Period, system: &System, host: &str) -> Node
         let entry = draft.add_entry(task, &[format!("{name}.operation")]);
         draft.work(entry).demand = disk.service;
         draft.source(&name, "demand", disk.service, "the system's configuration");
-        disks.push((entry, disk.share / all, disk.service));
+        disks.push((entry, disk.share / all));
     }
     let here = period.processes.iter().filter(|process| &*process.total.process.host == host);
     let operations = here.fold(0_u64, |sum, process| sum.saturating_add(process.total.resources.disk_operations()));
@@ -109,7 +106,8 @@ fn node(draft: &mut Draft, period: &Period, system: &System, host: &str) -> Node
         let finding = draft.warn(codes::NO_DISK, message);
         finding.hints.push(format!("give the service time of a disk under [nodes.\"{host}\".disks.main]"));
     }
-    NodeDevices { processor, cores: f64::from(cores.unwrap_or(1)), speed, disks }
+    let disk_service = system.disk_service(host).unwrap_or(0.0);
+    NodeDevices { processor, cores: f64::from(cores.unwrap_or(1)), speed, disks, disk_service }
 }
 
 fn add_processor(draft: &mut Draft, name: &str, multiplicity: Multiplicity, speed: f64) -> ProcessorId {

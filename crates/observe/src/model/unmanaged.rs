@@ -56,7 +56,7 @@ pub(super) fn add(draft: &mut Draft, period: &Period, devices: &Devices) {
     for process in period.processes.iter().filter(|process| !process.total.managed) {
         let total: &Observation = &process.total;
         let host: &str = &total.process.host;
-        let service = devices.of(host).disk_service().unwrap_or(0.0);
+        let service = devices.of(host).disk_service;
         let (cpu, operations) = (total.resources.cpu as f64 / NANO, total.resources.disk_operations() as f64);
         if (cpu + operations * service) / total.seconds() < NOTHING {
             continue;
@@ -78,7 +78,7 @@ fn add_one(draft: &mut Draft, host: &str, kind: Kind, work: &Work, node: &NodeDe
     task.multiplicity = Multiplicity::Finite(work.processes);
     // By second of one process.
     let (cpu, operations) = (work.cpu / work.seconds, work.operations / work.seconds);
-    let busy = cpu + operations * node.disk_service().unwrap_or(0.0);
+    let busy = cpu + operations * node.disk_service;
     let cycles = busy / CYCLE;
     task.think_time = (1.0 / cycles - CYCLE).max(0.0);
     let think = task.think_time;

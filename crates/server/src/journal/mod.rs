@@ -100,9 +100,7 @@ impl<M: Medium> Journal<M> {
         }
         if let Err(error) = write(&mut self.last, records) {
             // Half a record at the end would hide all that follows it.
-            if let Err(worse) = self.last.truncate(self.end - self.start) {
-                self.broken = Some(format!("the journal could not be cut back after a failed write: {worse}"));
-            }
+            self.cut_back();
             return Err(error);
         }
         if let Err(error) = self.last.sync() {
@@ -120,11 +118,15 @@ impl<M: Medium> Journal<M> {
             return false;
         }
         let written = self.last.append(&vec![0; PIECE]);
+        self.cut_back();
+        written.is_ok() && self.broken.is_none()
+    }
+
+    /// Cuts off what was written after the last record.
+    fn cut_back(&mut self) {
         if let Err(worse) = self.last.truncate(self.end - self.start) {
             self.broken = Some(format!("the journal could not be cut back after a failed write: {worse}"));
-            return false;
         }
-        written.is_ok()
     }
 
     /// Removes segments of which nothing at or after a position is needed.

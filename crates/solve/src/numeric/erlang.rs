@@ -23,7 +23,7 @@ pub fn erlang_c(servers: f64, load: f64) -> f64 {
     blocking / (1.0 - load / servers * (1.0 - blocking))
 }
 
-/// How many servers of those that others take are told one by one; of more, they hardly slow anybody down.
+/// Stations with more servers than this have no M/M/m distribution of other customers here (ours): those customers hardly slow anybody down.
 const MOST_SERVERS: f64 = 64.0;
 
 /// By how much longer than alone work takes on shared servers, where one, two and up to `most` of its own kind are there. Others lengthen the work of one by

@@ -31,7 +31,7 @@ use crate::prepare::plan::ModelPlan;
 /// A fork with more states is left to the approximation by independent branches.
 const MOST_STATES: usize = 3000;
 
-/// A fork is told step by step in no more states than that.
+/// The process of a fork has so many states at most while any branch could be described in fewer places (ours).
 const FINE_STATES: usize = 600;
 
 /// A fork whose branches share servers.
@@ -140,7 +140,7 @@ fn shared_fork(
     }
     let of = |number: ChainId| ways(plan, decomposition, number, &shared);
     let mut told: Vec<Vec<Written>> = range.clone().map(of).collect();
-    // The longest are told in fewer places, as long as all of them together have too many.
+    // While the process has too many states, the branch with most places is described in fewer.
     loop {
         let states = told.iter().map(|ways| ways[0].places + 1).fold(1, usize::saturating_mul);
         if states <= FINE_STATES {
