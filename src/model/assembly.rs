@@ -395,7 +395,7 @@ impl<'a> Assembly<'a> {
     /// Bodies, forwarding and loads.
     fn fill(&mut self, loads: &Loads) {
         let mut customers = self.parts.customers.iter().zip(loads);
-        let recording = Recording::of(self.parts.sub.scenarios.values());
+        let recording = Recording::of(self.parts.sub);
         let mut next = 0;
         for (customer, (load, reason)) in customers.by_ref() {
             let mut origin = ScenarioOrigin {

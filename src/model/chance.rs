@@ -28,6 +28,11 @@ const BUSIEST: f64 = 0.95;
 pub fn rate_error(total: &ScenarioTotal, recording: &Recording) -> Option<f64> {
     recording.rate(total)?;
     let bursts = if recorded_at_once(total, recording) { stationarity::dispersion(total) } else { 1.0 };
+    // Of a time without operations at an end, one stretch has all of them.
+    let bursts = recording
+        .mostly_without(total)
+        .zip(recording.around(total))
+        .map_or(bursts, |(whole, (own, _))| bursts.max(total.operations as f64 * (1.0 - own / whole)));
     let of_all = total.sampled.operations == total.operations;
     let traced = if of_all { total.sampled.effective() } else { total.operations as f64 };
     // Where requests were counted, those that were not traced tell the rate, too. Thinning leaves what bursts add in proportion to what is left.

@@ -116,7 +116,7 @@ pub fn complete_as_traced(
     for (scenario, queues) in built.origins.scenarios.iter_mut().zip(by_queues) {
         scenario.response_error = scenario.response_error.map(|error| error.max(queues).hypot(doubt.ln_1p()));
     }
-    let recording = Recording::of(sub.scenarios.values());
+    let recording = Recording::of(sub);
     let certainty = Certainty::new(&parts, traced, &recording, lost_spans);
     for origin in &mut built.origins.entries {
         origin.doubt = certainty.of(origin.total, &origin.sources);
@@ -363,7 +363,7 @@ fn choose_loads(
     clones: &mut Clones,
     findings: &mut Vec<Diagnostic>,
 ) -> Loads {
-    let recording = Recording::of(parts.sub.scenarios.values());
+    let recording = Recording::of(parts.sub);
     let evidence: Vec<Evidence> = parts.customers.iter().map(|own| Evidence::of(own, &recording)).collect();
     let observing = evidence.iter().any(|own| own.rate_alone().is_some());
     let trial = observing.then(|| {

@@ -232,7 +232,7 @@ impl Parts<'_> {
                 self.give_to_scenarios(*headless, own, |_| true);
             }
             // Rates leave out long pauses, and what comes before the first operation or after the last.
-            let recording = Recording::of(self.customers.iter().map(|customer| &customer.scenario_total));
+            let recording = Recording::of_operations(self.customers.iter().map(|customer| &customer.scenario_total));
             for (fragments, own) in &in_silence {
                 let lies_within = |customer: &Customer| {
                     let around = &customer.scenario_total;

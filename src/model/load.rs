@@ -9,7 +9,7 @@ use crate::diagnostic::quantity::{percent, time};
 use crate::diagnostic::{Diagnostic, Place, Severity};
 use crate::lqn::sketch::SKETCH_ERROR;
 use crate::lqn::starts::Stretch;
-use crate::lqn::submodel::{ScenarioTotal, Settled, Undated};
+use crate::lqn::submodel::{ScenarioTotal, Settled, SubModel, Undated};
 use crate::model::sampling::{FurtherCut, further_cut};
 use crate::model::{chance, clocks, codes};
 
@@ -25,6 +25,10 @@ const MOSTLY: f64 = 0.5;
 const SESSION: u64 = 5;
 /// Where no more operations than this part were not traced, the others show what was under way together.
 const FEW: f64 = 0.1;
+/// A time without operations so many times as long as the mean interval between them does not come about by chance: by that of a Poisson process once in e^10 times.
+const WITHOUT: f64 = 10.0;
+/// A smaller part of the time without operations leaves a rate as it is.
+const BRIEF: f64 = 0.02;
 /// The most recordings that are shown.
 const SHOWN: usize = 5;
 
@@ -164,17 +168,30 @@ pub fn observed_rate(total: &ScenarioTotal, recording: &Recording) -> Option<f64
 #[derive(Clone, Debug, Default)]
 pub struct Recording {
     seconds: Option<f64>,
-    /// Stretches of time in which operations of any scenario started without a pause, seconds, in order.
+    /// Stretches of time in which operations of any scenario started without a pause, or would have been taken in, seconds, in order.
     windows: Vec<(f64, f64)>,
+    /// Whether it is known when operations would have been taken in, had they come.
+    is_observed: bool,
 }
 
 impl Recording {
+    /// Of a sub-model: the times at which its operations were taken in, where it tells them, with those at which they started.
+    pub fn of(sub: &SubModel) -> Self {
+        if sub.observed.is_empty() {
+            return Self::of_operations(sub.scenarios.values());
+        }
+        let observed = sub.observed.iter().map(|(from, to)| (*from as f64 * 1e-9, *to as f64 * 1e-9));
+        let own = sub.scenarios.values().filter(|total| is_dated(total)).flat_map(recorded_windows);
+        let windows = windows(observed.chain(own).collect());
+        Self { seconds: Some(seconds(&windows)), windows, is_observed: true }
+    }
+
     /// Of these scenarios. Those with operations enough for a rate tell; where none has, all of them together.
-    pub fn of<'t>(totals: impl Iterator<Item = &'t ScenarioTotal> + Clone) -> Self {
+    pub fn of_operations<'t>(totals: impl Iterator<Item = &'t ScenarioTotal> + Clone) -> Self {
         let often = totals.clone().filter(|total| total.operations >= ENOUGH);
         let windows = windows(often.flat_map(recorded_windows).collect());
         if !windows.is_empty() {
-            return Self { seconds: Some(windows.iter().map(|(from, to)| to - from).sum()), windows };
+            return Self { seconds: Some(seconds(&windows)), windows, is_observed: false };
         }
         let dated = totals.filter(|total| is_dated(total));
         let operations: u64 = dated.clone().map(|total| total.operations).sum();
@@ -185,7 +202,7 @@ impl Recording {
             // So many starts have an interval less between them.
             Some(between * operations as f64 / (operations - 1) as f64).filter(|seconds| *seconds > 0.0)
         };
-        Self { seconds: (operations >= ENOUGH).then(seconds).flatten(), windows }
+        Self { seconds: (operations >= ENOUGH).then(seconds).flatten(), windows, is_observed: false }
     }
 
     /// Whether operations of other scenarios started throughout most of a pause of one, between these nanoseconds: the recording went on, and the scenario came in bursts.
@@ -201,7 +218,23 @@ impl Recording {
     pub fn around(&self, total: &ScenarioTotal) -> Option<(f64, f64)> {
         let own = total.last_start?.abs_diff(total.first_start?) as f64 * 1e-9;
         // Of several recordings each may have scenarios of its own.
-        self.seconds.filter(|_| is_dated(total) && self.windows.len() == 1).map(|whole| (own, whole))
+        let is_one = self.is_observed || self.windows.len() == 1;
+        self.seconds.filter(|_| is_dated(total) && is_one).map(|whole| (own, whole))
+    }
+
+    /// The time in which operations would have been taken in, seconds, if those of a scenario came in a part of it only: its rate is that of all of this time. Where only chance
+    /// lies before its first operation and after its last, these tell the rate as in any recording.
+    pub fn mostly_without(&self, total: &ScenarioTotal) -> Option<f64> {
+        let whole = self.seconds.filter(|_| self.is_observed && is_dated(total) && total.operations > 0)?;
+        let (first, last) = (total.first_start? as f64 * 1e-9, total.last_start? as f64 * 1e-9);
+        let within = |from: f64, to: f64| -> f64 {
+            self.windows.iter().map(|window| (window.1.min(to) - window.0.max(from)).max(0.0)).sum()
+        };
+        let mean = (last - first) / total.operations as f64;
+        let is_chance = |seconds: &f64| *seconds <= WITHOUT * mean;
+        let ends = [within(f64::NEG_INFINITY, first), within(last, f64::INFINITY)];
+        let without: f64 = ends.into_iter().filter(|seconds| !is_chance(seconds)).sum();
+        (without > BRIEF * whole).then_some(whole)
     }
 
     /// The rate at which operations of a scenario were seen to start. Of one with too few for a rate of its own, so many within the time that was recorded: it
@@ -224,6 +257,21 @@ impl Recording {
         };
         Some(seconds + outside().unwrap_or(0.0))
     }
+}
+
+/// Whether rates of a sub-model are others by the times at which its operations were taken in than by its operations alone.
+pub fn rates_depend_on_observed(sub: &SubModel) -> bool {
+    let (own, alone) = (Recording::of(sub), Recording::of_operations(sub.scenarios.values()));
+    let differs = |total: &ScenarioTotal| match (own.rate(total), alone.rate(total)) {
+        (Some(own), Some(alone)) => (own / alone - 1.0).abs() > BRIEF,
+        (own, alone) => own.is_some() != alone.is_some(),
+    };
+    own.is_observed && sub.scenarios.values().any(differs)
+}
+
+/// How long all of these are together.
+fn seconds(windows: &[(f64, f64)]) -> f64 {
+    windows.iter().map(|(from, to)| to - from).sum()
 }
 
 /// Whether all starts of operations are known, by clocks that tell dates.
@@ -419,6 +467,9 @@ fn recorded(total: &ScenarioTotal, recording: &Recording) -> Option<Recorded> {
             intervals: operations.saturating_sub(traces),
             seconds: nanoseconds as f64 * 1e-9,
         });
+    }
+    if let Some(seconds) = recording.mostly_without(total) {
+        return Some(Recorded { recordings: 1, intervals: total.operations, seconds });
     }
     let recordings = recordings(total, recording)?;
     Some(Recorded {

@@ -110,7 +110,7 @@ fn scenario_of(text: &mut String, sub: &SubModel, scenario: &ScenarioOrigin) {
             };
             let _ = writeln!(text, "{why}\npopulation = {population}\nthink_time = \"{}\"", duration(think_time));
             let total = sub.names.get(&scenario.name).and_then(|name| sub.scenarios.get(&name));
-            let recording = Recording::of(sub.scenarios.values());
+            let recording = Recording::of(sub);
             let observed = total.and_then(|total| observed_rate(total, &recording));
             let rate = observed.map_or_else(|| "10".to_owned(), short);
             let _ = writeln!(text, "# or arrivals, whatever happened to those before:\n# rate = \"{rate}/s\"");

@@ -25,7 +25,7 @@ use crate::lqn::starts::Stretch;
 use crate::lqn::submodel::{ScenarioTotal, SubModel};
 use crate::model::chance::interarrival_cv2;
 use crate::model::codes;
-use crate::model::load::{Load, Recording, observed_customers, recorded_at_once, short, toml_key};
+use crate::model::load::{Load, Recording, observed_customers, recorded_at_once, short, toml_key, weight};
 use crate::names::Name;
 
 pub use sampler::OneFactor;
@@ -101,7 +101,7 @@ fn changed_work(sub: &SubModel) -> Vec<Changed> {
 
 /// What there is to say of a recording of which all is modelled.
 pub fn findings(sub: &SubModel) -> Vec<Diagnostic> {
-    let (rates, recording) = (OneFactor::of(sub), Recording::of(sub.scenarios.values()));
+    let (rates, recording) = (OneFactor::of(sub), Recording::of(sub));
     let of = |(name, total): (&Name, &ScenarioTotal)| {
         let load = observed_customers(total, &recording).unwrap_or(Load::Open { rate: 0.0 });
         finding(sub.names.text(*name), total, load, &recording, rates.as_ref())
@@ -118,23 +118,39 @@ fn of_all(finding: Diagnostic) -> Diagnostic {
         .with_hint("leave out what is no normal operation, such as a warm-up, and set `rate` where the load changed")
 }
 
-/// That a scenario goes on for a part of the recording only, as a job does, and the model lets it go on all the time.
+/// That a scenario goes on for a part of the recording only, as a job does. In a file, the model lets it go on all the time; where it is known that it did not, it has the
+/// mean rate of all of the time.
 fn for_a_time(scenario: &str, total: &ScenarioTotal, recording: &Recording) -> Option<Diagnostic> {
     let (own, whole) = recording.around(total)?;
+    let is_mean = recording.mostly_without(total).is_some();
     let part = own / whole;
-    if own <= 0.0 || part > FOR_A_TIME || total.operations < OFTEN {
+    let goes_on = is_mean || own > 0.0 && part <= FOR_A_TIME;
+    if !goes_on || total.operations < OFTEN {
         return None;
     }
+    let what = if is_mean { "period" } else { "recording" };
     let message = format!(
-        "scenario `{scenario}` goes on for {} s of a recording of {} s, {}",
+        "scenario `{scenario}` goes on for {} s of a {what} of {} s, {}",
         short(own),
         short(whole),
         percent(part)
     );
+    let told = Diagnostic::warning(codes::NOT_STEADY, Place::Nowhere, message);
+    let rate_at = format!("set `rate` under `[scenario.{}]`", toml_key(scenario));
+    if !is_mean {
+        return Some(
+            told.with_note("the model lets it go on all the time at the rate that it had then: others wait more than they did on the mean, and resources are busier")
+                .with_hint(format!("for the mean of the recording, {rate_at}; else record the time in which it goes on by itself")),
+        );
+    }
+    let per_second = weight(total) * total.operations as f64;
+    let then = if own > 0.0 { format!(", {}/s", short(per_second / own)) } else { String::new() };
     Some(
-        Diagnostic::warning(codes::NOT_STEADY, Place::Nowhere, message)
-            .with_note("the model lets it go on all the time at the rate that it had then: others wait more than they did on the mean, and resources are busier")
-            .with_hint(format!("for the mean of the recording, set `rate` under `[scenario.{}]`; else record the time in which it goes on by itself", toml_key(scenario))),
+        told.with_note(format!(
+            "the model has the mean rate of the period, {}/s: while the scenario goes on{then}, responses are longer and resources are busier",
+            short(per_second / whole)
+        ))
+        .with_hint(format!("ask for the time in which it goes on by itself, or {rate_at}")),
     )
 }
 
@@ -198,7 +214,7 @@ pub struct SteadyPart {
 pub fn steady_part(sub: &SubModel) -> Option<SteadyPart> {
     let totals = || sub.scenarios.values();
     let all: u64 = totals().map(|total| total.operations).sum();
-    let recording = Recording::of(totals());
+    let recording = Recording::of(sub);
     let mut borders = Vec::new();
     for total in totals() {
         // Few operations do not say where those of others change.

@@ -86,6 +86,35 @@ fn a_scenario_that_goes_on_for_a_time_is_told() {
 }
 
 #[test]
+fn a_scenario_has_the_mean_rate_of_a_time_that_was_observed() {
+    let stays: Vec<(f64, f64)> = (0..600).map(|number| (0.1 * f64::from(number), 0.002)).collect();
+    let begin = 1_700_000_000_000_000_000;
+    let of = |seconds: &[(i64, i64)]| {
+        let mut sub = reduced("trace.json", spans(&stays, 7, |_| true).as_bytes());
+        let first = sub.scenarios.values().next().and_then(|total| total.first_start).expect("it has a time");
+        assert!(first >= begin, "{first}");
+        let times: Vec<(i64, i64)> =
+            seconds.iter().map(|(from, to)| (first + from * 1_000_000_000, first + to * 1_000_000_000)).collect();
+        sub.observe(&times);
+        let (_, findings, origins) = complete(&sub, &Configuration::default()).expect("there is something to model");
+        let Load::Open { rate } = origins.scenarios[0].load else { panic!("{:?}", origins.scenarios[0].load) };
+        let error = origins.scenarios[0].rate_error.expect("it is known");
+        let told = findings.iter().any(|own| own.message.contains("of a period of"));
+        ((rate * 1000.0).round() / 1000.0, error, told)
+    };
+    // A minute of it, and what chance leaves without operations at its ends.
+    let (rate, error, told) = of(&[]);
+    assert_eq!((rate, told), (10.0, false));
+    assert_eq!(of(&[(0, 60)]), (rate, error, false));
+    // Ten minutes, of which a minute has operations: other such times may have none.
+    let (rate, error, told) = of(&[(-300, 300)]);
+    assert_eq!((rate, told), (1.0, true));
+    assert!((1.8..2.0).contains(&error), "{error}");
+    // Of an hour at which nobody took anything in nothing is known.
+    assert_eq!(of(&[(-3900, -3600), (0, 300)]).0, 1.0);
+}
+
+#[test]
 fn the_first_operations_of_each_second_are_a_sample() {
     let stays = station(5, 4, 0.3, 5000);
     let mut seconds: std::collections::BTreeMap<u64, u32> = std::collections::BTreeMap::new();

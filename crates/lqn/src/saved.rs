@@ -46,6 +46,8 @@ struct Document {
     merge: String,
     concurrent: bool,
     set_aside: u64,
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    observed: Vec<(i64, i64)>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
     instances: BTreeMap<String, u32>,
     #[serde(skip_serializing_if = "Option::is_none", default)]

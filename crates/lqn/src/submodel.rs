@@ -131,6 +131,9 @@ pub struct SubModel {
     pub deployment: Deployment,
     /// Operations that were set aside because they are damaged.
     pub set_aside: u64,
+    /// Times at which all operations were taken in, whether any came or not: by begin and end, nanoseconds from the trace's epoch, in order and apart. Empty where nothing but
+    /// operations tells when they were recorded, as in files.
+    pub observed: Vec<(i64, i64)>,
     /// Whether some operation came from traces whose tasks serve several requests at once, as services seen in spans do. Tasks of
     /// the native format are sequential.
     pub concurrent: bool,
@@ -279,6 +282,23 @@ impl SubModel {
         self.deployment.merge(&other.deployment, &self.names, &names);
         self.set_aside += other.set_aside;
         self.concurrent |= other.concurrent;
+        self.observe(&other.observed);
+    }
+
+    /// Adds times at which all operations were taken in; of one that does not end after it begins, nothing.
+    pub fn observe(&mut self, times: &[(i64, i64)]) {
+        if times.is_empty() {
+            return;
+        }
+        self.observed.extend(times.iter().filter(|(from, to)| from < to));
+        self.observed.sort_unstable();
+        self.observed.dedup_by(|next, own| {
+            let is_one = next.0 <= own.1;
+            if is_one {
+                own.1 = own.1.max(next.1);
+            }
+            is_one
+        });
     }
 
     /// Takes entries out with all requests to them.

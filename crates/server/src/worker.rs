@@ -45,6 +45,10 @@ pub struct Working {
 }
 
 const SECOND: Nanos = 1_000_000_000;
+/// Where nothing comes, that is written so often.
+const IDLE: Nanos = 30 * SECOND;
+/// How long spans are on their way at most: SDKs and collectors send what they have every five seconds each.
+const ON_ITS_WAY: Nanos = 10 * SECOND;
 /// How long nothing must have come of a trace that is complete, unless told otherwise. SDKs send what they have every five seconds: the spans of
 /// what an operation called may come so much later than its own.
 pub const GRACE: Nanos = 6 * SECOND;
@@ -135,6 +139,8 @@ pub struct Worker<M: Medium> {
     ahead: Ahead,
     /// Traces to be kept of it.
     exemplars: Vec<Exemplar>,
+    /// Since when it follows what comes.
+    since: Option<Nanos>,
     /// Whether anything came since the last checkpoint.
     changed: bool,
     /// Whether the clock came back since then.
@@ -181,6 +187,7 @@ impl<M: Medium> Worker<M> {
             aside: Aside::default(),
             ahead: Ahead::default(),
             exemplars: Vec::new(),
+            since: None,
             changed: false,
             set_back: false,
             lost: 0,
@@ -263,8 +270,9 @@ impl<M: Medium> Worker<M> {
         (self.meter.series(), self.meter.no_room())
     }
 
-    /// All performance data was deleted, that of metrics among it.
-    pub fn forget_series(&mut self) {
+    /// All performance data was deleted: that of metrics, and when there was any.
+    pub fn forget(&mut self) {
+        self.since = None;
         self.meter = Meter::of(self.selection.clone());
         (self.counts.no_room_points, self.counts.no_room) = (0, None);
     }
@@ -341,6 +349,7 @@ impl<M: Medium> Worker<M> {
     /// Lets time pass: `now`, nanoseconds since 1970.
     pub fn advance(&mut self, now: Nanos) {
         self.pass(now);
+        self.since.get_or_insert(self.clock);
         self.fold_as_it_comes();
     }
 
@@ -353,7 +362,7 @@ impl<M: Medium> Worker<M> {
         self.give_out_all();
         self.counts.set_back += 1;
         self.counts.set_back_at = Some((now, self.clock));
-        (self.clock, self.checkpointed) = (now, now);
+        (self.clock, self.checkpointed, self.since) = (now, now, None);
         (self.set_back, self.changed) = (true, true);
     }
 
@@ -370,7 +379,8 @@ impl<M: Medium> Worker<M> {
     /// Whether it is time for a checkpoint.
     pub fn is_due(&self) -> bool {
         let waiting = self.changed || self.assembler.ready_bytes() > 0 || !self.submodels.is_empty();
-        waiting && (self.is_full() || self.clock.saturating_sub(self.checkpointed) >= self.working.checkpoint)
+        let time = if waiting { self.working.checkpoint } else { IDLE };
+        waiting && self.is_full() || self.clock.saturating_sub(self.checkpointed) >= time
     }
 
     /// Whether sub-models take so much memory that they are not to wait for others.
@@ -416,6 +426,12 @@ impl<M: Medium> Worker<M> {
         }
     }
 
+    /// Since when all operations are in sub-models, and up to when.
+    fn uptime(&self) -> Option<(Nanos, Nanos)> {
+        let folded = self.clock.saturating_sub(self.working.gathering.grace).saturating_sub(ON_ITS_WAY);
+        self.since.map(|since| (since, folded)).filter(|(since, folded)| since < folded)
+    }
+
     /// Folds what is ready, and writes where it stands; gives the position before which the journal is no longer needed.
     ///
     /// # Errors
@@ -440,6 +456,7 @@ impl<M: Medium> Worker<M> {
             answers: &self.answers,
             aside: &self.aside,
             deployed: &self.seen,
+            uptime: self.uptime(),
             totals: &self.meter.fresh(),
             set_back: self.set_back,
         };

@@ -24,7 +24,8 @@ impl Observed {
         let time = |customer: &&Customer| customer.scenario_total.response.sum.as_f64();
         let largest = parts.customers.iter().max_by(|one, other| time(one).total_cmp(&time(other)))?;
         let total = &largest.scenario_total;
-        let (rate, weight) = (Recording::of(parts.sub.scenarios.values()).rate(total)?, load::weight(total).max(1.0));
+        let (rate, weight) =
+            (Recording::of_operations(parts.sub.scenarios.values()).rate(total)?, load::weight(total).max(1.0));
         let seconds = total.operations as f64 * weight / rate;
         // What operations did whose first span alone was lost was seen.
         let sampled = |customer: &Customer| load::sampled_weight(&customer.scenario_total).max(1.0);

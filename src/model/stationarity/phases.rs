@@ -46,7 +46,7 @@ pub(super) fn finding(sub: &SubModel) -> Option<Diagnostic> {
             tasks.entry(sub.names.text(entry.task)).or_default().push(entry);
         }
     }
-    let recording = Recording::of(sub.scenarios.values());
+    let recording = Recording::of(sub);
     if !sub.scenarios.values().all(|total| recorded_at_once(total, &recording)) {
         return None;
     }

@@ -51,7 +51,7 @@ enum Cause {
 impl OneFactor {
     /// Of what was recorded, where it is so.
     pub fn of(sub: &SubModel) -> Option<Self> {
-        let recording = Recording::of(sub.scenarios.values());
+        let recording = Recording::of(sub);
         let all: u64 = sub.scenarios.values().map(|total| total.operations).sum();
         let (mut ids, mut sampled, mut operations) = (KeptIds::default(), Sampled::default(), 0_u64);
         let (mut before, mut after, mut errors) = ((0.0, 0.0), (0.0, 0.0), Vec::new());

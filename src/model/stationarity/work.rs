@@ -78,7 +78,7 @@ pub(super) fn recorded(sub: &SubModel) -> Option<(i64, i64)> {
     let all: u64 = sub.scenarios.values().map(|total| total.operations).sum();
     let mut many = sub.scenarios.values().filter(|total| total.operations.saturating_mul(RARE) >= all).peekable();
     many.peek()?;
-    let recording = Recording::of(sub.scenarios.values());
+    let recording = Recording::of(sub);
     let is_told = sub.scenarios.values().any(|total| can_tell(total, &recording));
     if !is_told || !many.all(|total| recorded_at_once(total, &recording)) {
         return None;

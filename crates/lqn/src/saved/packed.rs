@@ -24,8 +24,10 @@ const BEGIN: u8 = 0;
 /// What follows the version, from the second one on: no other file begins so.
 const MARK: &[u8] = b"dyelog";
 /// The version of packed sub-models that is written.
-pub const VERSION: u8 = 3;
-/// An earlier one, which is read, too: scenarios do not tell how many a sampler kept without a probability.
+pub const VERSION: u8 = 4;
+/// An earlier one, which is read, too: sub-models do not tell when operations were taken in.
+const WITHOUT_TIMES: u8 = 3;
+/// One before that, which is read, too: scenarios do not tell how many a sampler kept without a probability.
 const WITHOUT_LIMITS: u8 = 2;
 /// One before that, which is read, too: JSON stands in the place of the head.
 const WITH_JSON: u8 = 1;
@@ -58,7 +60,7 @@ pub fn unpack(name: &Arc<str>, bytes: &[u8]) -> Result<(SubModel, String), Diagn
     let (version, rest) = rest.split_first().ok_or_else(|| damaged(name))?;
     let mut input = In { version: *version, ..In::of(rest) };
     let (sub, merge) = match *version {
-        VERSION | WITHOUT_LIMITS => rest.strip_prefix(MARK).and_then(|rest| {
+        VERSION | WITHOUT_TIMES | WITHOUT_LIMITS => rest.strip_prefix(MARK).and_then(|rest| {
             input.rest = rest;
             input.whole()
         }),
@@ -432,7 +434,7 @@ impl<'b> In<'b> {
 mod tests {
     use std::sync::Arc;
 
-    use super::{In, Out, VERSION, WITH_JSON, WITHOUT_LIMITS, is_packed, pack, unpack};
+    use super::{In, Out, VERSION, WITH_JSON, WITHOUT_LIMITS, WITHOUT_TIMES, is_packed, pack, unpack};
     use crate::deployment::{Replica, Seen};
     use crate::saved;
     use crate::sketch::Sketch;
@@ -592,6 +594,36 @@ mod tests {
         }
     }
 
+    /// Takes out that there are no times at which operations were taken in.
+    fn remove_times(packed: &mut Vec<u8>) {
+        let with = |times: &[(i64, i64)]| {
+            let mut sub = example();
+            sub.observe(times);
+            pack(&sub, "name")
+        };
+        let (without, other) = (with(&[]), with(&[(1, 2)]));
+        let at = without.iter().zip(&other).position(|(one, other)| one != other).expect("they are in it");
+        assert_eq!(packed.remove(at), 0);
+    }
+
+    #[test]
+    fn times_at_which_operations_were_taken_in_come_back() {
+        let mut sub = example();
+        sub.observe(&[(-5, 7), (i64::MIN, -9), (8, i64::MAX)]);
+        let (read, merge) = unpack(&"here".into(), &pack(&sub, "name")).expect("it was packed here");
+        assert_eq!(read.observed, [(i64::MIN, -9), (-5, 7), (8, i64::MAX)]);
+        assert_eq!(saved::write(&read, &merge), saved::write(&sub, "name"));
+    }
+
+    #[test]
+    fn what_was_packed_without_times_is_read() {
+        let mut packed = pack(&example(), "name");
+        remove_times(&mut packed);
+        packed[1] = WITHOUT_TIMES;
+        let (read, merge) = unpack(&"here".into(), &packed).expect("it is read, too");
+        assert_eq!(saved::write(&read, &merge), saved::write(&example(), "name"));
+    }
+
     /// What earlier programs packed has nothing of samplers that tell no probability, and stands otherwise as now.
     #[test]
     fn what_was_packed_without_limits_is_read() {
@@ -604,6 +636,7 @@ mod tests {
         let ((mut packed, text), (other, _)) = (limited(0), limited(1));
         let at = packed.iter().zip(&other).position(|(one, other)| one != other).expect("the limit is in it");
         packed.drain(at - 1..=at);
+        remove_times(&mut packed);
         packed[1] = WITHOUT_LIMITS;
         let (read, merge) = unpack(&"here".into(), &packed).expect("it is read, too");
         assert_eq!(saved::write(&read, &merge), text);
@@ -625,7 +658,7 @@ mod tests {
         let mut newer = packed;
         newer[1] = VERSION + 1;
         let found = unpack(&"here".into(), &newer).expect_err("it is newer");
-        assert!(found.0[0].message.contains("version 4"), "{found:?}");
+        assert!(found.0[0].message.contains("version 5"), "{found:?}");
     }
 
     #[test]

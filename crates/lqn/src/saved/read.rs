@@ -181,6 +181,10 @@ impl Reader<'_> {
         let mut sub = SubModel::new();
         sub.concurrent = document.concurrent;
         sub.set_aside = self.count(document.set_aside, MOST, "set_aside");
+        for (number, (from, to)) in document.observed.iter().enumerate().filter(|(_, (from, to))| from >= to) {
+            self.wrong(&format!("observed[{number}]"), format!("it does not end after it begins: {from} to {to}"));
+        }
+        sub.observe(&document.observed);
         for (number, shape) in document.scenarios.iter().enumerate() {
             let item = format!("scenarios[{number}]");
             let name = sub.names.intern(&shape.name);

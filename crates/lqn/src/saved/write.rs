@@ -85,6 +85,7 @@ pub(super) fn document(sub: &SubModel, merge: &str, kept: Option<&Kept>) -> Docu
         merge: merge.to_owned(),
         concurrent: sub.concurrent,
         set_aside: sub.set_aside,
+        observed: sub.observed.clone(),
         instances: sub.instances.iter().map(|(task, count)| (sub.names.text(*task).to_owned(), *count)).collect(),
         deployment: DeploymentShape::of(sub),
         scenarios,

@@ -17,6 +17,17 @@ pub trait Medium: Clone + Send + 'static {
     fn open(&self, start: u64) -> io::Result<Self::Handle>;
     /// Removes a segment.
     fn remove(&self, start: u64) -> io::Result<()>;
+    /// The disk that segments lie on; `None` where nobody can tell.
+    fn disk(&self) -> Option<Disk>;
+}
+
+/// A disk, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Disk {
+    /// Its size.
+    pub size: u64,
+    /// What is free of it for programs of this user.
+    pub free: u64,
 }
 
 /// A segment that is open.
@@ -99,6 +110,18 @@ impl Medium for Folder {
     fn remove(&self, start: u64) -> io::Result<()> {
         fs::remove_file(self.file(start))
     }
+
+    #[cfg(unix)]
+    fn disk(&self) -> Option<Disk> {
+        let told = rustix::fs::statvfs(&self.0).ok().filter(|told| told.f_blocks > 0)?;
+        let bytes = |blocks: u64| blocks.saturating_mul(told.f_frsize);
+        Some(Disk { size: bytes(told.f_blocks), free: bytes(told.f_bavail) })
+    }
+
+    #[cfg(not(unix))]
+    fn disk(&self) -> Option<Disk> {
+        None
+    }
 }
 
 impl Handle for File {
@@ -142,6 +165,8 @@ struct State {
     segments: BTreeMap<u64, Segment>,
     /// How many more bytes fit, where that is limited.
     room: Option<usize>,
+    /// The size of the disk that it stands for, where that is known.
+    size: Option<u64>,
 }
 
 #[derive(Clone, Default, Debug)]
@@ -192,6 +217,13 @@ impl Memory {
         }
     }
 
+    /// Stands for a disk of so many bytes.
+    pub fn of_size(size: u64) -> Self {
+        let memory = Self::default();
+        memory.state().size = Some(size);
+        memory
+    }
+
     /// Has no room for more than so many bytes.
     pub fn fill_up_after(&self, room: usize) {
         self.state().room = Some(room);
@@ -213,6 +245,12 @@ impl Medium for Memory {
     fn remove(&self, start: u64) -> io::Result<()> {
         self.state().segments.remove(&start);
         Ok(())
+    }
+
+    fn disk(&self) -> Option<Disk> {
+        let state = self.state();
+        let taken: usize = state.segments.values().map(|segment| segment.bytes.len()).sum();
+        state.size.map(|size| Disk { size, free: size.saturating_sub(taken as u64) })
     }
 }
 

@@ -13,15 +13,21 @@ mod record;
 
 use std::io;
 
-use medium::{Handle, Medium};
+use medium::{Disk, Handle, Medium};
 pub use reader::Reader;
 pub use record::{Kind, Record};
 
 /// So much is copied to be written at once. A copy of all would take as much memory again as the payloads do.
 const PIECE: usize = 256 << 10;
 
-/// The length from which a segment is followed by another.
+/// The length from which a segment is followed by another. A segment goes as a whole, once the store has all of it: on a small disk it is shorter.
 const SEGMENT: u64 = 64 << 20;
+/// The part of a disk that a segment takes at most.
+const OF_DISK: u64 = 20;
+/// What the journal leaves free for the store: once a disk is full, no checkpoint could be written, and nothing of the journal could go.
+const LEFT: u64 = 64 << 20;
+/// The part of a small disk that it leaves free.
+const LEFT_OF_DISK: u64 = 10;
 
 /// A journal that is open to be appended to.
 pub struct Journal<M: Medium> {
@@ -93,7 +99,13 @@ impl<M: Medium> Journal<M> {
         if records.is_empty() {
             return Ok(());
         }
-        if self.end - self.start >= SEGMENT {
+        let length: u64 = records.iter().map(|record| record.length() as u64).sum();
+        let disk = self.medium.disk();
+        if let Some(full) = disk.and_then(|disk| without_room(disk, length)) {
+            return Err(full);
+        }
+        let segment = disk.map_or(SEGMENT, |disk| SEGMENT.min(disk.size / OF_DISK));
+        if self.end - self.start >= segment {
             self.last = self.medium.open(self.end)?;
             self.earlier.push(self.start);
             self.start = self.end;
@@ -108,13 +120,14 @@ impl<M: Medium> Journal<M> {
             self.broken = Some(format!("the journal could not be synced: {error}"));
             return Err(error);
         }
-        self.end += records.iter().map(|record| record.length() as u64).sum::<u64>();
+        self.end += length;
         Ok(())
     }
 
     /// Whether there is room again after a write failed: zeros are written and cut off again.
     pub fn has_room(&mut self) -> bool {
-        if self.broken.is_some() {
+        let is_full = self.medium.disk().is_some_and(|disk| without_room(disk, PIECE as u64).is_some());
+        if self.broken.is_some() || is_full {
             return false;
         }
         let written = self.last.append(&vec![0; PIECE]);
@@ -143,6 +156,13 @@ impl<M: Medium> Journal<M> {
             self.earlier.remove(0);
         }
     }
+}
+
+/// That so many bytes more would leave too little for the store.
+fn without_room(disk: Disk, length: u64) -> Option<io::Error> {
+    let left = LEFT.min(disk.size / LEFT_OF_DISK);
+    let message = || format!("its disk has {} MiB free, and the store needs {} MiB of it", disk.free >> 20, left >> 20);
+    (disk.free < length.saturating_add(left)).then(|| io::Error::new(io::ErrorKind::StorageFull, message()))
 }
 
 /// Writes records at the end, small ones together.
@@ -289,6 +309,26 @@ mod tests {
             let journal = Journal::open(copy.clone(), whole).expect("a journal in memory does not fail");
             assert_eq!((journal.end(), all(&copy, journal.end())), (whole, vec!["one".to_owned()]), "{torn}");
         }
+    }
+
+    #[test]
+    fn a_small_disk_keeps_room_for_the_store() {
+        let memory = Memory::of_size(40 << 20);
+        let mut journal = Journal::open(memory.clone(), 0).expect("a journal in memory does not fail");
+        let of = |length: usize| [Record { payload: vec![7; length].into(), ..record("") }];
+        let written = (0..40).take_while(|_| journal.append(&of(1 << 20)).is_ok()).count();
+        // A tenth of it stays free, and what a record needs beside its payload.
+        assert_eq!((written, journal.has_room(), journal.broken()), (35, true, None));
+        let error = journal.append(&of(1 << 20)).expect_err("it is full");
+        assert_eq!(error.kind(), io::ErrorKind::StorageFull);
+        assert_eq!(error.to_string(), "its disk has 4 MiB free, and the store needs 4 MiB of it");
+        journal.append(&of(900 << 10)).expect("this fits");
+        assert!(!journal.has_room());
+        // What the store has goes in short segments.
+        journal.forget_before(journal.end()).expect("a journal in memory does not fail");
+        assert!(journal.has_room());
+        let left: u64 = memory.segments().expect("a journal in memory does not fail").len() as u64;
+        assert_eq!(left, 1);
     }
 
     #[test]

@@ -28,6 +28,10 @@ pub struct Block {
 }
 
 impl Block {
+    fn without(from: u64, to: u64) -> Self {
+        Self { from, to, spans: 0, operations: 0 }
+    }
+
     fn seconds(&self) -> f64 {
         self.to.saturating_sub(self.from) as f64 / SECOND
     }
@@ -145,9 +149,22 @@ pub struct History {
     pub figures: BTreeMap<Figure, Vec<Cell>>,
     /// Figures of which nothing is kept, since there are too many.
     pub left_out: u64,
+    /// When it begins, where that is before the first block.
+    begin: Option<u64>,
 }
 
 impl History {
+    /// One that begins then, whether there is anything or not.
+    pub fn since(begin: Option<u64>) -> Self {
+        Self { begin, ..Self::default() }
+    }
+
+    /// Adds a block without operations up to a time.
+    pub fn go_on_until(&mut self, end: u64) {
+        let from = self.blocks.last().map(|last| last.to);
+        self.blocks.extend(from.filter(|from| *from < end).map(|from| Block::without(from, end)));
+    }
+
     /// Takes in an interval that begins no earlier than those before: its begin and length, nanoseconds, and what it has.
     pub fn add(&mut self, start: u64, length: u64, spans: u64, submodel: &SubModel) {
         self.take_in(&Glance::of(start, length, spans, submodel));
@@ -164,8 +181,9 @@ impl History {
                 last.operations += own.operations;
             }
             last => {
-                let gap = last.map(|last| Block { from: last.to, to: own.from, spans: 0, operations: 0 });
-                self.blocks.extend(gap.filter(|gap| gap.from < gap.to));
+                let before = last.map(|last| last.to).or(self.begin);
+                let gap = before.filter(|before| *before < own.from);
+                self.blocks.extend(gap.map(|before| Block::without(before, own.from)));
                 self.blocks.push(own);
             }
         }

@@ -162,7 +162,7 @@ fn initialise<M: Medium>(worker: &mut Worker<M>, store: &mut Store, shared: &Sha
     shared.turn.take(|| {
         worker.checkpoint(store)?;
         store.clear()?;
-        worker.forget_series();
+        worker.forget();
         Ok(())
     })
 }

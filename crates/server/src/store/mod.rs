@@ -19,6 +19,7 @@ mod sqlite;
 mod stretches;
 mod sums;
 mod thin;
+mod uptimes;
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -32,10 +33,11 @@ use dyelog::diagnostic::Diagnostics;
 use dyelog::lqn::digest::Digest;
 use dyelog::lqn::saved;
 use dyelog::lqn::submodel::SubModel;
+use dyelog::model::rates_depend_on_observed;
 
 use crate::aside::{Aside, Why};
 use crate::counts::Counts;
-use crate::deployment::{Deployed, Seen};
+use crate::deployment::{Deployed, Seen, Times};
 use crate::late::{self, Answer, Answers};
 use crate::meter::{SeriesKey, Standing};
 use crate::metered::Metered;
@@ -46,6 +48,7 @@ pub use location::Location;
 pub use observations::Which;
 use postgres::Postgres;
 pub use postgres::address::Address;
+use rows::bounds;
 pub use rows::{Interval, LEVELS, LONGEST, Level};
 use rusqlite::ErrorCode;
 use sqlite::Sqlite;
@@ -147,6 +150,8 @@ pub struct Checkpoint<'c> {
     pub aside: &'c Aside,
     /// Which services were seen in which deployments.
     pub deployed: &'c Seen,
+    /// Since when operations were taken in, and up to when all of them are in sub-models, nanoseconds since 1970.
+    pub uptime: Option<(u64, u64)>,
     /// Totals of metrics.
     pub totals: &'c [(&'c SeriesKey, u64, f64, Standing)],
     /// Whether the clock had been ahead: what was written then counts as written now.
@@ -311,6 +316,10 @@ impl Store {
                     let sql = format!("UPDATE {table} SET touched = ?1 WHERE touched > ?1");
                     database.run(&sql, &[clock.into()])?;
                 }
+                uptimes::set_back(database, clock)?;
+            }
+            if let Some(uptime) = checkpoint.uptime {
+                uptimes::write(database, uptime)?;
             }
             write_progress(database, checkpoint.progress)
         })
@@ -347,9 +356,24 @@ impl Store {
             let mut sum = sums::sum_up(database, self.sums.as_deref(), (from, to), &answers, take)?;
             if let Some((submodel, _)) = &mut sum {
                 late::join(submodel, &answers);
+                let observed = observed(database, from, to)?;
+                submodel.observe(&observed.into_iter().map(|(from, to)| bounds(from, to)).collect::<Vec<_>>());
+                // A sub-model that does without is that of the same spans in a file.
+                if !rates_depend_on_observed(submodel) {
+                    submodel.observed.clear();
+                }
             }
             Ok(sum)
         })
+    }
+
+    /// The times of a period at which operations were taken in, whether any came or not: in order and apart. A period that has no begin or no end begins or ends with what is there,
+    /// and of one that has neither nothing is known.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn observed(&self, from: u64, to: u64) -> Result<Times, StoreError> {
+        self.database.view(|database| observed(database, from, to))
     }
 
     /// A digest of all that answers about a period depend on: as long as it is the same, so are they. Periods that differ and have the same of it have the same answers.
@@ -369,6 +393,9 @@ impl Store {
             }
             for Deployed { side, service, name } in deployed::read(database, from, to)? {
                 digest = digest.text(side.word()).text(&service).text(&name);
+            }
+            for (begin, end) in observed(database, from, to)? {
+                digest = digest.word(begin).word(end);
             }
             let metered = self.metered(from, to)?;
             if let Some((first, last)) = metered.no_room {
@@ -440,6 +467,7 @@ impl Store {
             samples::delete(database, first, end)?;
             asides::delete(database, first, end)?;
             deployed::delete(database, from, to)?;
+            uptimes::delete(database, from, to)?;
             rows::delete(database, from, to)
         })
     }
@@ -487,10 +515,22 @@ impl Store {
             samples::thin(database, now, retention, &mut done)?;
             asides::roll_up(database, now, retention)?;
             deployed::expire(database, oldest)?;
+            uptimes::expire(database, oldest)?;
             Ok(more)
         })?;
         *thinned = done;
         Ok(more)
+    }
+}
+
+/// See [`Store::observed`]. What an interval has that goes beyond the period is a part of its sub-model.
+fn observed(database: &dyn Database, from: u64, to: u64) -> Result<Times, StoreError> {
+    let Some((first, last)) = rows::extent(database, from, to)? else { return Ok(Times::new()) };
+    match (from == 0, to > i64::MAX.cast_unsigned()) {
+        (true, true) => Ok(Times::new()),
+        (true, false) => uptimes::read(database, first, to.max(last)),
+        (false, true) => uptimes::read(database, from.min(first), last),
+        (false, false) => uptimes::read(database, from.min(first), to.max(last)),
     }
 }
 

@@ -107,6 +107,16 @@ pub fn list(database: &dyn Database, from: u64, to: u64) -> Result<Vec<Interval>
     })
 }
 
+/// When the first of them begins, and the last ends; `None` where there is none.
+pub fn extent(database: &dyn Database, from: u64, to: u64) -> Result<Option<(u64, u64)>, StoreError> {
+    let sql = format!("SELECT start, start + length FROM intervals WHERE {} ORDER BY ", within());
+    let (from, to) = bounds(from, to);
+    let one = |order: &str, at: usize| {
+        database.first(&format!("{sql}{order} LIMIT 1"), &[from.into(), to.into()], |row| row.unsigned(at))
+    };
+    Ok(one("start", 0)?.zip(one("start + length DESC", 1)?))
+}
+
 /// A sub-model, and what tells its entries apart.
 pub type Unpacked = (SubModel, String);
 

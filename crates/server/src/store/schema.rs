@@ -4,7 +4,7 @@ use super::StoreError;
 use super::database::Database;
 
 /// What makes each version of the one before; the first one of an empty database. Types are SQLite's: others have theirs for them.
-const MIGRATIONS: [&str; 11] = [
+const MIGRATIONS: [&str; 12] = [
     "
     CREATE TABLE progress (
         id INTEGER PRIMARY KEY CHECK (id = 0),
@@ -118,6 +118,10 @@ const MIGRATIONS: [&str; 11] = [
         PRIMARY KEY (side, service, name, start)
     ) WITHOUT ROWID;
     CREATE INDEX deployed_by_end ON deployed (\"end\");
+",
+    "
+    CREATE TABLE uptimes (start INTEGER NOT NULL PRIMARY KEY, \"end\" INTEGER NOT NULL) WITHOUT ROWID;
+    CREATE INDEX uptimes_by_end ON uptimes (\"end\");
 ",
 ];
 

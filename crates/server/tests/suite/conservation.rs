@@ -65,7 +65,7 @@ impl Server {
         self.start_again();
     }
 
-    fn start_again(&mut self) {
+    pub fn start_again(&mut self) {
         self.store = self.home.open();
         let floor = self.store.progress().unwrap().position;
         self.journal = Journal::open(self.memory.clone(), floor).unwrap();
@@ -80,8 +80,10 @@ impl Server {
         self.checkpoint();
     }
 
+    /// What operations of a period make of it, whenever they were taken in.
     pub fn period(&self, from: u64, to: u64) -> Option<String> {
-        let (submodel, merge) = self.store.period(from, to).unwrap()?;
+        let (mut submodel, merge) = self.store.period(from, to).unwrap()?;
+        submodel.observed.clear();
         Some(saved::write(&submodel, &merge))
     }
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
 use dyelog_server::access::Access;
-use dyelog_server::journal::medium::{Handle, Medium, Memory};
+use dyelog_server::journal::medium::{Disk, Handle, Medium, Memory};
 use dyelog_server::journal::{Journal, Kind, Record};
 use dyelog_server::serve::routes;
 use dyelog_server::service::Service;
@@ -84,6 +84,10 @@ impl Medium for Held {
 
     fn remove(&self, start: u64) -> io::Result<()> {
         self.0.remove(start)
+    }
+
+    fn disk(&self) -> Option<Disk> {
+        self.0.disk()
     }
 }
 

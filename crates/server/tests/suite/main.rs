@@ -11,6 +11,7 @@ mod environments;
 mod faults;
 mod home;
 mod hostile;
+mod idle;
 mod imports;
 mod killed;
 mod late;

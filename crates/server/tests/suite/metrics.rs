@@ -171,7 +171,7 @@ fn metrics_without_room_are_told_of_their_period_and_gone_with_all_data() {
     store.delete(BEGIN, BEGIN + 90 * SECOND).unwrap();
     assert_eq!(series(&store), 0);
     store.clear().unwrap();
-    worker.forget_series();
+    worker.forget();
     assert_eq!((worker.series(), worker.counts().no_room), ((0, None), None));
 }
 

@@ -118,7 +118,7 @@ fn a_store_without_stretches_is_brought_up_to_date() {
     store.put_observations(&[json::parse("test", &reports).unwrap()], 0).unwrap();
     drop(store);
     // As the version before made it.
-    let before = "DROP TABLE deployed; DROP TABLE sums; DROP TABLE asides; DROP TABLE answers; DROP INDEX observations_merged; DROP INDEX observations_by_level; ALTER TABLE observations DROP COLUMN level;
+    let before = "DROP TABLE uptimes; DROP TABLE deployed; DROP TABLE sums; DROP TABLE asides; DROP TABLE answers; DROP INDEX observations_merged; DROP INDEX observations_by_level; ALTER TABLE observations DROP COLUMN level;
         ALTER TABLE observations DROP COLUMN touched; ALTER TABLE observations DROP COLUMN ranges; PRAGMA user_version = 4;";
     Connection::open(&path).unwrap().execute_batch(before).unwrap();
     let mut store = Store::open(&path).unwrap();

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{In, Out, WITHOUT_LIMITS};
+use super::{In, Out, WITHOUT_LIMITS, WITHOUT_TIMES};
 use crate::batches::Batches;
 use crate::deployment::{MOST as MOST_REPLICAS, Replica, Seen};
 use crate::kept_ids::{KeptIds, Numbers};
@@ -27,6 +27,7 @@ impl Out {
     pub(super) fn head(&mut self, sub: &SubModel, scenarios: &[(Name, &ScenarioTotal)], order: &[EntryIndex]) {
         self.number(u64::from(sub.concurrent));
         self.number(sub.set_aside);
+        self.observed(&sub.observed);
         let instances: BTreeMap<&str, (Name, u32)> =
             sub.instances.iter().map(|(task, count)| (sub.names.text(*task), (*task, *count))).collect();
         self.number(instances.len() as u64);
@@ -47,6 +48,16 @@ impl Out {
         self.number(order.len() as u64);
         for index in order {
             self.entry(sub, sub.entry(*index), &numbers);
+        }
+    }
+
+    fn observed(&mut self, times: &[(i64, i64)]) {
+        self.number(times.len() as u64);
+        let mut before = 0;
+        for (from, to) in times {
+            self.since(before, *from);
+            self.since(*from, *to);
+            before = *to;
         }
     }
 
@@ -232,6 +243,7 @@ impl In<'_> {
         let mut sub = SubModel::new();
         sub.concurrent = self.truth()?;
         sub.set_aside = self.most(MOST)?;
+        self.observed(&mut sub)?;
         for _ in 0..self.count()? {
             let task = self.name(&mut sub)?;
             let count = self.small()?;
@@ -250,6 +262,21 @@ impl In<'_> {
             self.entry(&mut sub, entries)?;
         }
         Some(sub)
+    }
+
+    fn observed(&mut self, sub: &mut SubModel) -> Option<()> {
+        if self.version <= WITHOUT_TIMES {
+            return Some(());
+        }
+        let mut before = 0;
+        let mut times = Vec::new();
+        for _ in 0..self.count()? {
+            let from = self.since(before)?;
+            before = self.since(from).filter(|to| from < *to)?;
+            times.push((from, before));
+        }
+        sub.observe(&times);
+        Some(())
     }
 
     fn most(&mut self, most: u64) -> Option<u64> {

@@ -270,7 +270,7 @@ impl Database for Postgres {
         let database: &dyn Database = self;
         database.transaction(|database| {
             database.script(
-                "DROP TABLE IF EXISTS progress, recent, intervals, observations, series, totals, exemplars, answers, asides, sums, deployed, store_version;
+                "DROP TABLE IF EXISTS progress, recent, intervals, observations, series, totals, exemplars, answers, asides, sums, deployed, uptimes, store_version;
                  DROP FUNCTION IF EXISTS digest_of(text)",
             )
         })?;
