@@ -161,6 +161,8 @@ struct SampledShape {
     thousandths: u64,
     #[serde(skip_serializing_if = "is_zero", default)]
     squares: u64,
+    #[serde(skip_serializing_if = "is_zero", default)]
+    counted: u64,
 }
 
 /// Traces that tell no date.

@@ -270,9 +270,10 @@ impl<M: Medium> Worker<M> {
         (self.meter.series(), self.meter.no_room())
     }
 
-    /// All performance data was deleted: that of metrics, and when there was any.
+    /// All performance data was deleted: that of metrics, which spans came, and when there was any.
     pub fn forget(&mut self) {
         self.since = None;
+        self.recent = Recent::default();
         self.meter = Meter::of(self.selection.clone());
         (self.counts.no_room_points, self.counts.no_room) = (0, None);
     }

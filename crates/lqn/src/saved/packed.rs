@@ -25,7 +25,7 @@ const BEGIN: u8 = 0;
 const MARK: &[u8] = b"dyelog";
 /// The version of packed sub-models that is written.
 pub const VERSION: u8 = 4;
-/// An earlier one, which is read, too: sub-models do not tell when operations were taken in.
+/// An earlier one, which is read, too: sub-models do not tell when operations were taken in, nor how many requests were counted.
 const WITHOUT_TIMES: u8 = 3;
 /// One before that, which is read, too: scenarios do not tell how many a sampler kept without a probability.
 const WITHOUT_LIMITS: u8 = 2;
@@ -480,7 +480,7 @@ mod tests {
         total.operations = 300;
         (total.fragments, total.unlinked, total.apart, total.truncated, total.clients) = (9, 5, 4, 3, 2);
         (total.unweighed, total.limit) = (6, 2500);
-        total.sampled = Sampled { operations: 200, thousandths: 1 << 40, squares: u64::MAX, counted: 0 };
+        total.sampled = Sampled { operations: 200, thousandths: 1 << 40, squares: u64::MAX, counted: 1 << 40 };
         total.undated = Undated { traces: 1, operations: 2, nanoseconds: u64::MAX };
         (total.first_start, total.last_end, total.grain) = (Some(i64::MIN), Some(i64::MAX), 0);
         (0..20).for_each(|id: u128| total.ids.add(id.wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835)));
@@ -594,16 +594,26 @@ mod tests {
         }
     }
 
-    /// Takes out that there are no times at which operations were taken in.
-    fn remove_times(packed: &mut Vec<u8>) {
-        let with = |times: &[(i64, i64)]| {
-            let mut sub = example();
+    /// One as earlier programs had it.
+    fn earlier() -> SubModel {
+        let mut sub = example();
+        sub.scenarios.values_mut().for_each(|total| total.sampled.counted = 0);
+        sub
+    }
+
+    /// Takes out what was not there before: no times at which operations were taken in, and no counted requests.
+    fn remove_times(packed: &mut Vec<u8>, of: &SubModel) {
+        let with = |times: &[(i64, i64)], counted: u64| {
+            let mut sub = of.clone();
             sub.observe(times);
+            sub.scenarios.values_mut().for_each(|total| total.sampled.counted = counted);
             pack(&sub, "name")
         };
-        let (without, other) = (with(&[]), with(&[(1, 2)]));
-        let at = without.iter().zip(&other).position(|(one, other)| one != other).expect("they are in it");
-        assert_eq!(packed.remove(at), 0);
+        let without = with(&[], 0);
+        for other in [with(&[], 1), with(&[(1, 2)], 0)] {
+            let at = without.iter().zip(&other).position(|(one, other)| one != other).expect("it is in it");
+            assert_eq!(packed.remove(at), 0);
+        }
     }
 
     #[test]
@@ -617,29 +627,31 @@ mod tests {
 
     #[test]
     fn what_was_packed_without_times_is_read() {
-        let mut packed = pack(&example(), "name");
-        remove_times(&mut packed);
+        let mut packed = pack(&earlier(), "name");
+        remove_times(&mut packed, &earlier());
         packed[1] = WITHOUT_TIMES;
         let (read, merge) = unpack(&"here".into(), &packed).expect("it is read, too");
-        assert_eq!(saved::write(&read, &merge), saved::write(&example(), "name"));
+        assert_eq!(saved::write(&read, &merge), saved::write(&earlier(), "name"));
     }
 
     /// What earlier programs packed has nothing of samplers that tell no probability, and stands otherwise as now.
     #[test]
     fn what_was_packed_without_limits_is_read() {
         let limited = |limit| {
-            let mut sub = example();
+            let mut sub = earlier();
             let total = sub.scenarios.values_mut().next().expect("there is one");
             (total.unweighed, total.limit) = (0, limit);
-            (pack(&sub, "name"), saved::write(&sub, "name"))
+            sub
         };
-        let ((mut packed, text), (other, _)) = (limited(0), limited(1));
+        let of = limited(0);
+        let [mut packed, other] = [&of, &limited(1)].map(|sub| pack(sub, "name"));
         let at = packed.iter().zip(&other).position(|(one, other)| one != other).expect("the limit is in it");
-        packed.drain(at - 1..=at);
-        remove_times(&mut packed);
+        // One of what was not there before either stands before them.
+        remove_times(&mut packed, &of);
+        packed.drain(at - 2..at);
         packed[1] = WITHOUT_LIMITS;
         let (read, merge) = unpack(&"here".into(), &packed).expect("it is read, too");
-        assert_eq!(saved::write(&read, &merge), text);
+        assert_eq!(saved::write(&read, &merge), saved::write(&of, "name"));
     }
 
     #[test]

@@ -204,7 +204,7 @@ impl Reader<'_> {
                 operations: self.count(own.operations, operations, &item),
                 thousandths: self.count(own.thousandths, MOST, &item),
                 squares: own.squares,
-                counted: 0,
+                counted: self.count(own.counted, MOST, &item),
             });
             let response = self.moments(&shape.response, &item);
             let responses = self.sketch(&shape.responses, response.count, &item);

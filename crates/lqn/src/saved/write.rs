@@ -58,6 +58,7 @@ pub(super) fn document(sub: &SubModel, merge: &str, kept: Option<&Kept>) -> Docu
                 operations: total.sampled.operations,
                 thousandths: total.sampled.thousandths,
                 squares: total.sampled.squares,
+                counted: total.sampled.counted,
             }),
             first_start: total.first_start,
             last_start: total.last_start,

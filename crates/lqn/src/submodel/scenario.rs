@@ -142,7 +142,7 @@ pub struct Sampled {
     pub thousandths: u64,
     /// The sum of the squares of how many each stands for, in thousandths; 0 of sub-models that were saved without it.
     pub squares: u64,
-    /// As many arrivals tell the rate as well as counted requests do; 0 where none were counted. It is not saved: a model is completed with its counters.
+    /// As many arrivals tell the rate as well as counted requests do; 0 where none were counted.
     pub counted: u64,
 }
 

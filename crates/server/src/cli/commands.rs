@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use std::env;
 use std::ffi::OsString;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{self, ExitCode, ExitStatus, Stdio};
+use std::io::{self, IsTerminal as _, Write as _};
+use std::path::{MAIN_SEPARATOR, Path, PathBuf};
+use std::process::{self, ExitCode, ExitStatus, Output, Stdio};
 
 use dyelog::diagnostic::quantity::{counted, in_ms};
 use dyelog::lqn;
@@ -38,7 +39,7 @@ pub fn run(command: &str, inputs: &[impl AsRef<[u8]>], utilisation: &str, argume
         if !utilisation.is_empty() {
             files.extend(["--utilisation".into(), write(folder.join("metrics"), utilisation)?]);
         }
-        dyelog(command, &files, arguments)
+        dyelog(folder, command, &files, arguments)
     })
 }
 
@@ -54,8 +55,7 @@ pub fn explain(exemplars: &[u8], period: &Recorded, arguments: &[OsString]) -> O
             if !period.utilisation.is_empty() {
                 files.extend(["--utilisation".into(), write(folder.join("metrics"), &period.utilisation)?]);
             }
-            let made = program("model").args(&files).args(&output).stdin(Stdio::null()).output();
-            let made = made.map_err(|error| format!("dyelog cannot be started: {error}"))?;
+            let made = finished(program("model").args(&files).args(&output))?;
             let text = fs::read_to_string(&model).ok().filter(|_| made.status.success());
             let mean = text.and_then(|text| demand(&text, &name));
             if let Some((entry, mean)) = mean {
@@ -65,19 +65,15 @@ pub fn explain(exemplars: &[u8], period: &Recorded, arguments: &[OsString]) -> O
                 ));
             }
         }
-        let output = program("explain").arg(&kept).args(arguments).stdin(Stdio::null()).output();
-        let output = output.map_err(|error| format!("dyelog cannot be started: {error}"))?;
-        // The file is gone when anybody reads of it.
-        let named = |bytes: &[u8]| String::from_utf8_lossy(bytes).replace(&*kept.to_string_lossy(), "exemplars");
-        let (text, errors) = (named(&output.stdout), named(&output.stderr));
+        let output = finished(program("explain").arg(&kept).args(arguments))?;
+        let (text, errors) = (named(folder, output.stdout), named(folder, output.stderr));
         // What programs read is left as it is.
         if arguments.iter().any(|word| word.to_string_lossy().contains("json")) {
             eprint!("{told}");
         } else if output.status.success() {
             println!("{told}");
         }
-        print!("{text}");
-        eprint!("{errors}");
+        put(&text, &errors)?;
         Ok(code(output.status))
     })
 }
@@ -124,7 +120,8 @@ fn demand(text: &str, name: &str) -> Option<(String, f64)> {
 
 /// Compares two periods.
 pub fn diff(periods: [&Recorded; 2], arguments: &[OsString]) -> Outcome {
-    on_models("diff", &periods, arguments, |own| (!OF_DIFF.contains(&own), OF_DIFF.contains(&own)), dyelog)
+    let takes = |own: &str| (!OF_DIFF.contains(&own), OF_DIFF.contains(&own));
+    in_folder(|folder| on_models("diff", &periods, folder, arguments, takes))
 }
 
 /// Holds the model of a period against traces; without any, against another period, or against what the period itself recorded.
@@ -132,7 +129,7 @@ pub fn validate(period: &Recorded, other: Option<&Recorded>, arguments: &[OsStri
     let takes = |own: &str| (!OF_VALIDATE.contains(&own), !OF_MODELS.contains(&own));
     let has_traces = arguments.iter().any(|word| word.to_string_lossy().starts_with("--against"));
     if has_traces && other.is_none() {
-        return on_models("validate", &[period], arguments, takes, dyelog);
+        return in_folder(|folder| on_models("validate", &[period], folder, arguments, takes));
     }
     let own = other.unwrap_or(period);
     in_folder(|folder| {
@@ -141,34 +138,23 @@ pub fn validate(period: &Recorded, other: Option<&Recorded>, arguments: &[OsStri
             all.extend(["--utilisation".into(), write(folder.join("metrics"), &own.utilisation)?.into()]);
         }
         all.extend_from_slice(arguments);
-        // The file is gone when anybody reads of it.
-        let named = |bytes: &[u8]| String::from_utf8_lossy(bytes).replace(&format!("{}/", folder.display()), "");
-        on_models("validate", &[period], &all, takes, |command, files, arguments| {
-            let output = program(command).args(files).args(arguments).stdin(Stdio::null()).output();
-            let output = output.map_err(|error| format!("dyelog cannot be started: {error}"))?;
-            print!("{}", named(&output.stdout));
-            eprint!("{}", named(&output.stderr));
-            Ok(code(output.status))
-        })
+        on_models("validate", &[period], folder, &all, takes)
     })
 }
 
-/// Runs a command that takes no metrics of what it is about: on models, where metrics tell of them. `takes` says of an argument whether it
-/// is for what makes a model, and whether it is for the command; `start` starts the command.
+/// Runs a command that takes no metrics of what it is about, in a folder: on models, where metrics tell of them. `takes` says of an argument whether it
+/// is for what makes a model, and whether it is for the command.
 fn on_models(
     command: &str,
     periods: &[&Recorded],
+    folder: &Path,
     arguments: &[OsString],
     takes: impl Fn(&str) -> (bool, bool),
-    start: impl Fn(&str, &[PathBuf], &[OsString]) -> Outcome,
 ) -> Outcome {
     if periods.iter().all(|own| own.utilisation.is_empty()) {
-        return in_folder(|folder| {
-            let file =
-                |(number, own): (usize, &&Recorded)| write(folder.join(name(number, periods.len())), own.content());
-            let files: Vec<PathBuf> = periods.iter().enumerate().map(file).collect::<Result<_, _>>()?;
-            start(command, &files, arguments)
-        });
+        let file = |(number, own): (usize, &&Recorded)| write(folder.join(name(number, periods.len())), own.content());
+        let files: Vec<PathBuf> = periods.iter().enumerate().map(file).collect::<Result<_, _>>()?;
+        return dyelog(folder, command, &files, arguments);
     }
     let (mut of_model, mut of_command) = (Vec::new(), Vec::new());
     let mut taken = (false, true);
@@ -183,24 +169,22 @@ fn on_models(
         of_model.extend(taken.0.then(|| word.clone()));
         of_command.extend(taken.1.then(|| word.clone()));
     }
-    in_folder(|folder| {
-        let mut models = Vec::new();
-        for (number, own) in periods.iter().enumerate() {
-            let name = name(number, periods.len());
-            let mut files = vec![write(folder.join(&name), own.content())?];
-            if !own.utilisation.is_empty() {
-                files.extend(["--utilisation".into(), write(folder.join("metrics"), &own.utilisation)?]);
-            }
-            let model = folder.join(format!("{name}.json"));
-            let output = ["--format".into(), "json".into(), "--output".into(), model.clone().into_os_string()];
-            let made = dyelog("model", &files, &[&of_model[..], &output].concat())?;
-            if made != ExitCode::SUCCESS {
-                return Ok(made);
-            }
-            models.push(model);
+    let mut models = Vec::new();
+    for (number, own) in periods.iter().enumerate() {
+        let name = name(number, periods.len());
+        let mut files = vec![write(folder.join(&name), own.content())?];
+        if !own.utilisation.is_empty() {
+            files.extend(["--utilisation".into(), write(folder.join("metrics"), &own.utilisation)?]);
         }
-        start(command, &models, &of_command)
-    })
+        let model = folder.join(format!("{name}.json"));
+        let output = ["--format".into(), "json".into(), "--output".into(), model.clone().into_os_string()];
+        let made = dyelog(folder, "model", &files, &[&of_model[..], &output].concat())?;
+        if made != ExitCode::SUCCESS {
+            return Ok(made);
+        }
+        models.push(model);
+    }
+    dyelog(folder, command, &models, &of_command)
 }
 
 /// What the file of a period is called.
@@ -223,11 +207,42 @@ fn write(path: PathBuf, content: impl AsRef<[u8]>) -> Result<PathBuf, String> {
     Ok(path)
 }
 
-fn dyelog(command: &str, files: &[PathBuf], arguments: &[OsString]) -> Outcome {
+/// Runs a command on files of a folder, and prints what it says.
+fn dyelog(folder: &Path, command: &str, files: &[PathBuf], arguments: &[OsString]) -> Outcome {
     let mut program = program(command);
-    let status = program.args(files).args(arguments).stdin(Stdio::null()).status();
-    let failed = |error| format!("{} cannot be started: {error}", program.get_program().display());
-    status.map(code).map_err(failed)
+    // What it writes goes through this program: it does not see the terminal.
+    let is_told = arguments.iter().any(|word| word.to_string_lossy().starts_with("--color"));
+    let is_terminal = io::stdout().is_terminal() && io::stderr().is_terminal() && env::var_os("NO_COLOR").is_none();
+    if is_terminal && !is_told {
+        program.args(["--color", "always"]);
+    }
+    let output = finished(program.args(files).args(arguments))?;
+    put(&named(folder, output.stdout), &named(folder, output.stderr))?;
+    Ok(code(output.status))
+}
+
+/// What a command came to.
+fn finished(program: &mut process::Command) -> Result<Output, String> {
+    let output = program.stdin(Stdio::null()).output();
+    output.map_err(|error| format!("{} cannot be started: {error}", program.get_program().display()))
+}
+
+/// What a command said, with the names that its files have for people: the folder is gone when anybody reads of it.
+fn named(folder: &Path, said: Vec<u8>) -> Vec<u8> {
+    let within = format!("{}{MAIN_SEPARATOR}", folder.display());
+    match String::from_utf8(said) {
+        Ok(text) => text.replace(&within, "").into_bytes(),
+        Err(bytes) => bytes.into_bytes(),
+    }
+}
+
+/// Prints; that nobody reads on is no failure.
+fn put(text: &[u8], errors: &[u8]) -> Result<(), String> {
+    let written = io::stderr().write_all(errors).and_then(|()| io::stdout().write_all(text));
+    written.and_then(|()| io::stdout().flush()).or_else(|error| match error.kind() {
+        io::ErrorKind::BrokenPipe => Ok(()),
+        _ => Err(error.to_string()),
+    })
 }
 
 /// A command of `dyelog`, which lies beside this program, or where programs lie.

@@ -41,7 +41,7 @@ impl Form {
 }
 
 /// What is said of what was refused for good.
-pub const REJECTED: &str = "spans without a valid trace id and span id were not taken";
+pub const REJECTED: &str = "spans that cannot be read, or have no valid trace id and span id, were not taken";
 
 /// The binary form of the answer to what was taken: with a partial success where some of it was not.
 pub fn taken_message(taken: &Taken) -> Vec<u8> {

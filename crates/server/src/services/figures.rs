@@ -12,21 +12,23 @@ use crate::observed::told;
 /// Estimates are resampled from here, so that the same question has the same answer.
 const SEED: u64 = 1;
 
-/// How demands are estimated.
-const METHOD: Method = Method::ALL[0];
-
-/// The figures of a process, in a period with all processes of its node, which has so many cores, and disks with that mean service time, seconds.
-pub fn figures(period: &Period, of: &ProcessPeriod, (cores, disk_service): (f64, f64)) -> ProcessFigures {
+/// The figures of a process, in a period with all processes of its node, which has so many cores, and disks with that mean service time, seconds; `method` estimates demands.
+pub fn figures(
+    period: &Period,
+    of: &ProcessPeriod,
+    (cores, disk_service): (f64, f64),
+    method: Method,
+) -> ProcessFigures {
     let found = of.aggregate();
     let own = [of];
     let operations = operations(&own);
     let load = HostLoad::of(period, &of.total.process.host, cores);
     let of_resource = |resource| samples(&own, &operations, &load, resource);
-    let [(_, disk, _), (_, cpu, _)] = by_device(operations.len(), of_resource, METHOD, disk_service, Some(SEED));
+    let [(_, disk, _), (_, cpu, _)] = by_device(operations.len(), of_resource, method, disk_service, Some(SEED));
     let inputs = found.inputs.iter().map(|one| {
         let own = &one.operation.operation;
         let place = operations.binary_search(own).ok();
-        let demand = |estimates: &Estimates| place.map(|place| demand(estimates, place));
+        let demand = |estimates: &Estimates| place.map(|place| demand(estimates, method, place));
         OperationFigures { cpu: demand(&cpu), disk: demand(&disk), ..row(own, one) }
     });
     let outputs = found.outputs.iter().map(|one| {
@@ -67,8 +69,8 @@ fn row<K>(operation: &Operation, found: &Observed<K>) -> OperationFigures {
     }
 }
 
-fn demand(estimates: &Estimates, place: usize) -> Demand {
-    let candidate = estimates.by(METHOD);
+fn demand(estimates: &Estimates, method: Method, place: usize) -> Demand {
+    let candidate = estimates.by(method);
     let found = candidate.demands[place];
     Demand { mean: found.mean, half_width: found.half_width, method: candidate.method.label().to_owned() }
 }

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 use dyelog_observe::json;
+use dyelog_observe::model::choose;
 use dyelog_observe::period::Period as Observed;
 
 pub use interfaces::{Desk, management, reporting, storage};
@@ -89,12 +90,15 @@ async fn get(service: Arc<Service>, asked: Question) -> Result<Figures, Failed> 
     let cores = host.and_then(|host| service.system().cores(host)).unwrap_or(1);
     let disk_service = host.and_then(|host| service.system().disk_service(host)).unwrap_or(0.0);
     let node = (f64::from(cores), disk_service);
+    let system = service.system().clone();
     let found = ask(&service, move |store| {
         // All that ran on the node says how busy it was.
         let beside = Which { host: which.host.clone(), ..Which::default() };
         let period = Observed::of(&store.observations(&beside, from, to)?, from, to);
         let meant = period.processes.iter().filter(|process| which.is(&process.total.process));
-        Ok(meant.map(|process| figures::figures(&period, process, node)).collect::<Vec<_>>())
+        // As models of the period have it.
+        let method = choose(&period, &system);
+        Ok(meant.map(|process| figures::figures(&period, process, node, method)).collect::<Vec<_>>())
     });
     let processes = found.await?;
     if processes.is_empty() { Err(nothing()) } else { Ok(Figures { processes }) }

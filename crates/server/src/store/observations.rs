@@ -182,7 +182,8 @@ impl Store {
         self.database.transaction(|database| {
             database.script(
                 "DELETE FROM observations; DELETE FROM intervals; DELETE FROM exemplars; DELETE FROM answers;
-                 DELETE FROM totals; DELETE FROM series; DELETE FROM asides; DELETE FROM sums; DELETE FROM uptimes;",
+                 DELETE FROM totals; DELETE FROM series; DELETE FROM asides; DELETE FROM sums; DELETE FROM uptimes;
+                 DELETE FROM recent;",
             )
         })
     }

@@ -70,6 +70,27 @@ fn json_of(request: &[u8]) -> String {
 }
 
 #[test]
+fn a_span_that_cannot_be_read_leaves_the_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = Program::start(&folder.path().join("store.db"), &[]);
+    let json = json_of(&request(&trace(1, BEGIN, &[2, 3])));
+    let trace = format!("{:032x}", 2);
+    // No hexadecimal digits, a time that is none, and an object that is no span.
+    let wrong = json.replacen(&trace, "not hexadecimal", 1).replacen(
+        "\"startTimeUnixNano\":\"17",
+        "\"startTimeUnixNano\":\"x",
+        1,
+    );
+    let wrong = wrong.replacen("\"spans\":[", "\"spans\":[7,", 1);
+    let answer = program.ask("POST", "/v1/traces", &[JSON], wrong.as_bytes()).unwrap();
+    let said: serde_json::Value = serde_json::from_str(&answer.text()).unwrap();
+    assert_eq!((answer.status, &said["partialSuccess"]["rejectedSpans"]), (200, &"2".into()), "{said}");
+    // What is no JSON is refused as a whole.
+    let cut = &json.as_bytes()[..json.len() - 3];
+    assert_eq!(program.ask("POST", "/v1/traces", &[JSON], cut).unwrap().status, 400);
+}
+
+#[test]
 fn what_is_refused_says_why_and_harms_nobody() {
     let folder = tempfile::tempdir().unwrap();
     let program = Program::start(&folder.path().join("store.db"), &[]);
@@ -186,7 +207,7 @@ fn spans_without_identifiers_are_a_partial_success() {
     assert_eq!(answer.status, 200);
     assert!(answer.text().contains("\"rejectedSpans\":\"2\""), "{}", answer.text());
     let answer = program.put(&request(&spans)).unwrap();
-    assert_eq!((answer.status, &answer.body[..2], &answer.body[2..4]), (200, &[10, 61][..], &[8, 2][..]));
+    assert_eq!((answer.status, &answer.body[..2], &answer.body[2..4]), (200, &[10, 84][..], &[8, 2][..]));
     folded(&program, 1);
     assert_eq!(program.figure("dyelog_spans{state=\"refused\"}"), 4);
     assert_eq!(program.figure("dyelog_spans{state=\"duplicate\"}"), 1);

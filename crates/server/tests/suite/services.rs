@@ -369,10 +369,14 @@ fn all_ten_services_are_calls_of_grpc() {
 fn init_deletes_what_is_not_folded_yet() {
     run(async |asker| {
         let body = request(&trace(1, BEGIN, &[2]));
-        asker.service.take(Kind::Traces, body.into()).await.unwrap();
+        asker.service.take(Kind::Traces, body.clone().into()).await.unwrap();
         assert_eq!(asker.ask("POST", "/services/init", ADMIN, "").await.0, StatusCode::OK);
         let counts = asker.service.status().counts;
         assert_eq!((counts.received, counts.folded, counts.open), (3, 3, 0));
         assert_eq!(asker.service.store().unwrap().intervals(0, u64::MAX).unwrap(), []);
+        // What was deleted is no duplicate when it comes again.
+        asker.service.take(Kind::Traces, body.into()).await.unwrap();
+        assert_eq!(asker.ask("POST", "/services/init", ADMIN, "").await.0, StatusCode::OK);
+        assert_eq!((asker.service.status().counts.received, asker.service.status().counts.duplicate), (6, 0));
     });
 }

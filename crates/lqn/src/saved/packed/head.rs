@@ -113,7 +113,12 @@ impl Out {
         self.counts([total.operations, total.fragments, total.headless, total.pieces, total.unlinked, total.apart]);
         self.counts([total.mended, total.failures, total.chosen, total.truncated, total.clients, total.grain]);
         self.counts([total.unweighed, total.limit]);
-        self.counts([total.sampled.operations, total.sampled.thousandths, total.sampled.squares]);
+        self.counts([
+            total.sampled.operations,
+            total.sampled.thousandths,
+            total.sampled.squares,
+            total.sampled.counted,
+        ]);
         self.counts([total.undated.traces, total.undated.operations, total.undated.nanoseconds]);
         for ids in [&total.ids, &total.told_ids] {
             self.number(ids.count);
@@ -369,7 +374,8 @@ impl In<'_> {
         let [unweighed, limit] = if self.version > WITHOUT_LIMITS { self.counts(u64::MAX)? } else { [0; 2] };
         let [sampled, thousandths] = self.counts(MOST)?;
         let squares = self.number()?;
-        let sampled = Sampled { operations: sampled, thousandths, squares, counted: 0 };
+        let counted = if self.version > WITHOUT_TIMES { self.most(MOST)? } else { 0 };
+        let sampled = Sampled { operations: sampled, thousandths, squares, counted };
         let [traces, undated] = self.counts(MOST)?;
         let undated = Undated { traces, operations: undated, nanoseconds: self.number()? };
         let is_sound = [fragments, failures, chosen, truncated, unweighed, sampled.operations]
