@@ -150,7 +150,7 @@ pub fn calibrate(
         .into());
     };
     // Responses to several loads go before what stays at one load tell.
-    let (taken_form, taken) = best_of(&|own| !own.is_of_one_load())
+    let (taken_form, taken) = best_of(&|own| !own.is_alternative())
         .filter(|(_, own)| own.is_much_better_than(&best))
         .unwrap_or((best_form, best));
     let plain = shaped[taken_form].adjusted(taken);

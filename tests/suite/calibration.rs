@@ -1,6 +1,7 @@
 //! Calibration, validation and measured utilisation, against stations whose servers and demands are known.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
 use std::fmt::Write as _;
 use std::fs;
 
@@ -60,6 +61,54 @@ fn known_systems_lie_in_their_intervals() {
     assert!(servers_right * 10 >= all * 9, "servers: {servers_right} of {all}");
     assert!(covered * 10 >= all * 9, "demands: {covered} of {all}");
     assert!(predicted * 10 >= all * 9, "responses: {predicted} of {all}");
+}
+
+/// Begins and ends of visits to a server that is so busy: work of the mean [`DEMAND`], in the middle of which each waits for something else for so many times as long.
+fn with_waits(seed: u64, busy: f64, waits: f64, count: usize) -> Vec<(f64, f64)> {
+    let mut random = Random::new(seed);
+    let mut at = 0.0;
+    let begins: Vec<f64> = (0..count)
+        .map(|_| {
+            at += exponential(&mut random, DEMAND / busy);
+            at
+        })
+        .collect();
+    let nanoseconds = |seconds: f64| (seconds * 1e9) as u64;
+    // Whether it comes for the second half of its work.
+    let mut open: BinaryHeap<Reverse<(u64, usize, bool)>> =
+        begins.iter().enumerate().map(|(number, begin)| Reverse((nanoseconds(*begin), number, false))).collect();
+    let mut ends = vec![0.0; count];
+    let mut free = 0.0_f64;
+    while let Some(Reverse((time, number, is_second))) = open.pop() {
+        free = free.max(time as f64 * 1e-9) + exponential(&mut random, DEMAND / 2.0);
+        if is_second {
+            ends[number] = free;
+        } else {
+            open.push(Reverse((nanoseconds(free + waits * DEMAND), number, true)));
+        }
+    }
+    begins.into_iter().zip(ends).collect()
+}
+
+/// n(1 + Z/D) servers of demand D + Z respond to two loads as n servers of D do whose operations wait for Z: predictions range over both.
+#[test]
+fn waits_that_look_like_servers_lie_in_the_interval() {
+    let of = |seed: u64, busy: f64, waits: f64| {
+        let text = spans(&with_waits(seed, busy, waits, 6000), 1000, |_| true);
+        CalibrationLoad {
+            name: format!("{busy}"),
+            submodel: reduced("t.jsonl", text.as_bytes()),
+            busy: BTreeMap::new(),
+        }
+    };
+    for (seed, waits) in [(1, 1.0), (2, 1.0), (3, 2.0), (4, 2.0)] {
+        let found = calibrated(&[of(seed, 0.3, waits), of(seed + 100, 0.6, waits)]);
+        let third = of(seed + 200, 0.78, waits);
+        let measured = Measured { name: third.name.clone(), submodel: &third.submodel, busy: BTreeMap::new() };
+        let held = validate(&found.model, &measured, &Configuration::default(), 2).expect("it can be solved");
+        let response = &held.scenarios[0].response;
+        assert!(matches!(response.verdict(0.1), Verdict::Near | Verdict::Inside), "{seed}: {response:?}");
+    }
 }
 
 #[test]

@@ -36,6 +36,8 @@ pub enum Form {
     Most,
     /// With the servers that fit best, divided by so many: responses may grow as if there were fewer than their times show at small loads.
     Fewer(u32),
+    /// With the demands of the servers that fit best, and these divided by so many: n(1 + Z/D) servers without waits look like n whose operations wait for Z beside each demand D.
+    Waits(u32),
     /// With as many servers as fit best, in another order of service that fits.
     Served(Discipline),
     /// Without delays: what is no queueing behind open arrivals is demand.
@@ -289,6 +291,12 @@ impl Joint {
         colocation::note(&self.colocated)
     }
 
+    /// Hosts of which several servers fit best: these are fewer where work waits for what is not traced.
+    pub fn of_several_servers(&self) -> BTreeSet<&str> {
+        let several = self.hosts.iter().filter(|(_, tries)| tries.delay.is_none() && best(&tries.tried).servers > 1);
+        several.map(|(name, _)| name.as_str()).collect()
+    }
+
     /// Whether utilisation of a host was measured.
     pub fn is_measured(&self, host: &str) -> bool {
         self.measured.contains(host)
@@ -314,6 +322,11 @@ impl Joint {
             }
             let own = demands(&mut host, (tried, &tries.copies), form, self.is_measured(name));
             host.copies = tries.copies.iter().copied().max().unwrap_or(1) as u32;
+            if let Form::Waits(times) = form {
+                let fewer = (host.servers / times.max(1)).max(1);
+                host.utilization *= f64::from(host.servers) / f64::from(fewer);
+                host.servers = fewer;
+            }
             host.servers = host.servers.saturating_mul(host.copies);
             host.replicas = Some(host.copies).filter(|copies| *copies > 1);
             let busy: f64 = host.utilization * f64::from(host.servers);

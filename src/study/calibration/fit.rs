@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use crate::diagnostic::{Diagnostic, Diagnostics, Place};
 use crate::lqn::Model;
+use crate::lqn::sketch::NORMAL;
 use crate::model::{Configuration, codes, complete};
 use crate::solve::{SolveOptions, WarmStart, solve};
 use crate::study::at_load::{ScenarioLoad, at_load, responses, solved_at};
+use crate::study::calibration::CalibrationLoad;
 use crate::study::calibration::forms::Shaped;
-use crate::study::calibration::{CalibrationLoad, METHOD};
 use crate::study::outlook::simulated;
 
 /// Parts of own times that are tried as demand, relative to what the times of spans tell.
@@ -33,7 +34,7 @@ const SOLVER: f64 = 0.01;
 /// Models whose misfit exceeds the least by up to this fit as well: the 95 % quantile of chi-squared with one degree of freedom, as in a profile likelihood.
 const AS_WELL: f64 = 3.84;
 
-/// Parts that the times of spans make so unlikely, in multiples of [`PRIOR`], are not told as fitting.
+/// Parts that the times of spans make so unlikely, in standard deviations, are not told as fitting.
 const UNLIKELY: f64 = 2.0;
 
 /// A model without a steady state is off by so much.
@@ -44,10 +45,32 @@ const UNSTEADY: f64 = 10.0;
 pub struct Target {
     /// The load.
     pub loads: Vec<ScenarioLoad>,
-    /// Mean responses of scenarios, seconds, and their standard errors, as parts of them.
-    responses: BTreeMap<Arc<str>, (f64, f64)>,
+    /// Mean responses of scenarios.
+    responses: BTreeMap<Arc<str>, MeasuredResponse>,
     /// Mean responses of entries, seconds.
     entries: BTreeMap<Arc<str>, f64>,
+}
+
+/// A mean response that was measured.
+#[derive(Clone, Copy, Debug)]
+struct MeasuredResponse {
+    /// Seconds.
+    mean: f64,
+    /// Its standard error, as a part of it, were responses independent: what is nearest to all loads is taken.
+    error: f64,
+    /// Its standard error, as a part of it, where a queue that is long stays so for a while: what lies within it may be so.
+    strays: f64,
+}
+
+/// How far a predicted response is from the measured one.
+#[derive(Clone, Copy, Debug)]
+struct Miss {
+    /// The logarithm of their ratio.
+    log: f64,
+    /// Its standard deviation, were responses independent.
+    deviation: f64,
+    /// Its standard deviation where they are not.
+    strays: f64,
 }
 
 /// How own times are changed.
@@ -57,10 +80,14 @@ pub struct Fitted {
     pub part: f64,
     /// How long they are, relative to those of spans.
     pub length: f64,
+    /// How far the part is from those that the form makes likely, in standard deviations.
+    pub unlikely: f64,
     /// By how much responses are off: the root of the mean square, as a part of responses.
     pub error: f64,
     /// The misfit: squares of how far responses, the part and the length are off, each in standard deviations.
     pub misfit: f64,
+    /// The same where responses depend on those before.
+    pub by_chance: f64,
 }
 
 impl Fitted {
@@ -78,8 +105,8 @@ impl Fitted {
     /// Whether it fits about as well as the best one of so many responses. Where even that one misses by more than standard deviations tell, these are too
     /// small by the same factor for all (the Birge ratio).
     pub fn fits_as_well_as(&self, best: &Self, responses: usize) -> bool {
-        let scale = (best.misfit / responses.max(1) as f64).max(1.0);
-        self.misfit <= best.misfit + AS_WELL * scale && self.part.ln().abs() <= UNLIKELY * PRIOR
+        let scale = (best.by_chance / responses.max(1) as f64).max(1.0);
+        self.by_chance <= best.by_chance + AS_WELL * scale && self.unlikely <= UNLIKELY
     }
 }
 
@@ -105,19 +132,22 @@ impl Target {
                 let (cv2, count) = (total.response.cv2()?, total.response.count);
                 Some((cv2.max(0.0) / count.max(1) as f64).sqrt())
             });
-            Some((Arc::clone(&own.name), (own.observed_response?, error.unwrap_or_default())))
+            let error = error.unwrap_or_default();
+            let strays = own.response_error.map_or(error, |own| error.max(own / NORMAL));
+            let mean = own.observed_response.filter(|mean| *mean > 0.0)?;
+            Some((Arc::clone(&own.name), MeasuredResponse { mean, error, strays }))
         });
         let entries = model.entries.iter().zip(&origins.entries);
         let entries = entries.filter_map(|(entry, own)| Some((Arc::clone(&entry.name), own.observed_response?)));
-        Ok(Self { loads, responses: scenarios.filter(|(_, own)| own.0 > 0.0).collect(), entries: entries.collect() })
+        Ok(Self { loads, responses: scenarios.collect(), entries: entries.collect() })
     }
 
     /// By scenario: its rate, and the responses that a model predicts and that were measured.
     pub fn compared(&self, model: &Model) -> Vec<(Arc<str>, f64, Option<f64>, f64)> {
         let predicted = solved_at(model, &self.loads).map(|(at, results)| responses(&at, &results)).unwrap_or_default();
         let of = |load: &ScenarioLoad| {
-            let (measured, _) = self.responses.get(&load.name)?;
-            Some((Arc::clone(&load.name), load.rate, predicted.get(&load.name).copied(), *measured))
+            let measured = self.responses.get(&load.name)?.mean;
+            Some((Arc::clone(&load.name), load.rate, predicted.get(&load.name).copied(), measured))
         };
         self.loads.iter().filter_map(of).collect()
     }
@@ -139,7 +169,7 @@ impl Target {
 
     /// Logarithms of predicted responses relative to measured ones, with their standard deviations; none without a steady state. The solver starts where
     /// it stood with the last like model.
-    fn misses(&self, model: &Model, warm: &mut Option<WarmStart>) -> Option<Vec<(f64, f64)>> {
+    fn misses(&self, model: &Model, warm: &mut Option<WarmStart>) -> Option<Vec<Miss>> {
         let at = at_load(model, &self.loads);
         let found = solve(&at.model, &SolveOptions::default(), warm.take(), &mut ()).ok()?;
         if found.results.convergence.converged {
@@ -147,8 +177,9 @@ impl Target {
         }
         let predicted = responses(&at, &found.results);
         let measured = self.responses.iter().filter(|(name, _)| self.loads.iter().any(|load| load.name == **name));
-        let miss = |(name, (measured, error)): (&Arc<str>, &(f64, f64))| {
-            Some(((predicted.get(name)? / measured).ln(), error.hypot(SOLVER)))
+        let miss = |(name, own): (&Arc<str>, &MeasuredResponse)| {
+            let log = (predicted.get(name)? / own.mean).ln();
+            Some(Miss { log, deviation: own.error.hypot(SOLVER), strays: own.strays.hypot(SOLVER) })
         };
         measured.map(miss).collect()
     }
@@ -157,10 +188,11 @@ impl Target {
 /// The lengths that fit, for each part that is tried, under some of the loads.
 pub fn fits(shaped: &Shaped, targets: &[Target], loads: &[usize]) -> Vec<Fitted> {
     // One load does not tell how much of a time grows with it.
-    let parts =
-        if shaped.is_divisible() && loads.len() > 1 && !shaped.is_of_one_load() { &PARTS[..] } else { &PARTS[..1] };
+    let is_open = shaped.is_divisible() && loads.len() > 1 && !shaped.is_of_one_load();
+    let mut parts = if is_open { PARTS.to_vec() } else { PARTS[..1].to_vec() };
+    parts.extend(shaped.least_part().filter(|least| is_open && !PARTS.contains(least)));
     let mut warm: Vec<Option<WarmStart>> = vec![None; loads.len()];
-    let fitted = parts.iter().filter_map(|part| fitted(shaped, targets, loads, *part, &mut warm));
+    let fitted = parts.into_iter().filter_map(|part| fitted(shaped, targets, loads, part, &mut warm));
     fitted.collect()
 }
 
@@ -172,28 +204,31 @@ fn fitted(
     part: f64,
     warm: &mut [Option<WarmStart>],
 ) -> Option<Fitted> {
+    let beyond = shaped.least_part().map_or(part.ln(), |least| part.ln() - part.ln().clamp(least.ln(), 0.0));
+    let unlikely = (beyond / PRIOR).abs();
     let mut best: Option<Fitted> = None;
     let mut length = 1.0_f64;
     // Logarithms of the last length and of its miss: the secant leads to the next one.
     let mut before: Option<(f64, f64)> = None;
     for _ in 0..STEPS {
-        let model = shaped.adjusted(Fitted { part, length, error: 0.0, misfit: 0.0 });
+        let model = shaped.adjusted(Fitted { part, length, unlikely, error: 0.0, misfit: 0.0, by_chance: 0.0 });
         let all = loads.iter().zip(warm.iter_mut()).map(|(load, warm)| targets[*load].misses(&model, warm));
-        let misses = all.collect::<Option<Vec<Vec<(f64, f64)>>>>().map(|all| all.concat());
+        let misses = all.collect::<Option<Vec<Vec<Miss>>>>().map(|all| all.concat());
         let is_steady = misses.is_some();
-        let (error, misfit, mean) = match misses.filter(|misses| !misses.is_empty()) {
+        let (error, misfit, by_chance, mean) = match misses.filter(|misses| !misses.is_empty()) {
             Some(misses) => {
-                let sum = |of: fn(&(f64, f64)) -> f64| misses.iter().map(of).sum::<f64>();
-                let weighted =
-                    sum(|(miss, deviation)| miss / deviation.powi(2)) / sum(|(_, deviation)| deviation.powi(-2));
-                let error = (sum(|(miss, _)| miss.powi(2)) / misses.len() as f64).sqrt();
-                (error, sum(|(miss, deviation)| (miss / deviation).powi(2)), weighted)
+                let sum = |of: fn(&Miss) -> f64| misses.iter().map(of).sum::<f64>();
+                let weighted = sum(|own| own.log / own.deviation.powi(2)) / sum(|own| own.deviation.powi(-2));
+                let error = (sum(|own| own.log.powi(2)) / misses.len() as f64).sqrt();
+                let by_chance = sum(|own| (own.log / own.strays).powi(2));
+                (error, sum(|own| (own.log / own.deviation).powi(2)), by_chance, weighted)
             }
-            None => (UNSTEADY, UNSTEADY, 0.2),
+            None => (UNSTEADY, UNSTEADY, UNSTEADY, 0.2),
         };
-        let misfit = misfit + (part.ln() / PRIOR).powi(2) + (length.ln() / METHOD).powi(2);
+        let of_form = unlikely.powi(2) + (length.ln() / shaped.length_varies()).powi(2);
+        let (misfit, by_chance) = (misfit + of_form, by_chance + of_form);
         if error < UNSTEADY && best.is_none_or(|best| misfit < best.misfit) {
-            best = Some(Fitted { part, length, error, misfit });
+            best = Some(Fitted { part, length, unlikely, error, misfit, by_chance });
         }
         if mean.abs() < NEAR {
             break;
