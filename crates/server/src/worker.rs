@@ -367,6 +367,11 @@ impl<M: Medium> Worker<M> {
         (self.set_back, self.changed) = (true, true);
     }
 
+    /// Nothing could be taken in up to now, since the journal cannot be written.
+    pub fn interrupted(&mut self) {
+        self.since = None;
+    }
+
     /// Gives out traces, and folds them where that is a batch.
     fn fold_as_it_comes(&mut self) {
         while self.assembler.advance(self.clock, self.working.batch_bytes) {

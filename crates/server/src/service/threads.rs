@@ -89,6 +89,9 @@ fn follow_until_stopped<M: Medium>(
             stepped = true;
             tell(worker, shared);
         }
+        if shared.status().unwritable.is_some() {
+            worker.interrupted();
+        }
         worker.advance(shared.now());
         tell(worker, shared);
         let waiting = std::mem::take(&mut *shared.initialise.lock().unwrap_or_else(PoisonError::into_inner));
