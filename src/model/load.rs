@@ -53,6 +53,22 @@ pub enum Load {
 impl Load {
     /// The least load: one operation at a time, one after another.
     pub const ALONE: Self = Self::Closed { population: 1, think_time: 0.0 };
+
+    /// So many times as large: customers, rounded to whole ones, or arrivals.
+    #[must_use]
+    pub fn times(self, times: f64) -> Self {
+        match self {
+            Self::Closed { population, think_time } => {
+                Self::Closed { population: customers(population, times), think_time }
+            }
+            Self::Open { rate } => Self::Open { rate: rate * times },
+        }
+    }
+}
+
+/// So many times the customers, rounded to whole ones; one at least.
+pub fn customers(population: u32, times: f64) -> u32 {
+    (f64::from(population) * times).round().clamp(1.0, f64::from(u32::MAX)) as u32
 }
 
 impl fmt::Display for Load {

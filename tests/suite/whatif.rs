@@ -56,6 +56,36 @@ fn varied(model: &Model, customers: f64, demand: f64) -> Model {
     model
 }
 
+/// One parameter scales all loads: those of several scenarios of traces, customers, and sources of a model file.
+#[test]
+fn all_loads_are_scaled_at_once() {
+    let shop = "traces/shop.otlp.jsonl";
+    let ask = |arguments: &[&str]| {
+        let (code, text, errors) = run(&[arguments, &["--format", "csv", "--quiet"]].concat());
+        assert_eq!(code, 0, "{errors}");
+        columns(&text)
+    };
+    let names = ["gateway GET /product/{id}", "gateway POST /checkout/{id}"];
+    let rates = names.map(|name| format!("scenario.\"{name}\".rate=x2"));
+    let scaled = ask(&["whatif", shop, "--vary", "load=x2"]);
+    let each = ask(&["whatif", shop, "--set", &rates[0], "--vary", &rates[1]]);
+    assert_eq!(scaled[0][1..], each[0][1..]);
+    let scaled = ask(&[&["whatif"], &CASE[..], &["--vary", "load=1,1.5,+200%"]].concat());
+    let each = ask(&[&["whatif"], &CASE[..], &["--vary", "scenario.set-up.population=x1,x1.5,x3"]].concat());
+    assert_eq!(scaled.len(), 3);
+    for (one, other) in scaled.iter().zip(&each) {
+        assert_eq!(one[1..], other[1..]);
+    }
+    let folder = Folder::new();
+    let file = folder.path("shop.lqn").to_string_lossy().into_owned();
+    let (code, _, errors) = run(&["model", shop, "--format", "lqn", "-o", &file]);
+    assert_eq!(code, 0, "{errors}");
+    assert_eq!(ask(&["whatif", &file, "--vary", "load=1,2"]).len(), 2);
+    let (code, _, errors) = run(&["whatif", shop, "--set", "load=0"]);
+    assert_eq!(code, 2);
+    assert!(errors.contains("0 times the load is none"), "{errors}");
+}
+
 #[test]
 fn a_start_elsewhere_leads_to_the_same_results() {
     let model = case_study();

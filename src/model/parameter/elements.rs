@@ -1,6 +1,7 @@
 //! Numbers of a model by their paths, in the model's words.
 
 use crate::lqn::{ActivityId, Body, EntryId, Model, Multiplicity, ProcessorId, Scheduling, TaskId, Work};
+use crate::model::load;
 use crate::model::parameter::{Kind, Path, Value};
 
 /// A number of a model.
@@ -19,7 +20,12 @@ pub(super) enum Element {
     Rate(EntryId),
     Calls(EntryId, EntryId),
     ActivityDemand(ActivityId),
+    /// So many times the customers and the arrivals of all sources.
+    Load,
 }
+
+/// The first names of paths that lead to numbers of a finished model, whatever it is of.
+pub(super) const FINISHED: [&str; 4] = ["entry", "call", "activity", "load"];
 
 /// A key of an element of some kind, what it takes, and the number that it leads to.
 type Key<I> = (&'static str, Kind, fn(I) -> Element);
@@ -40,7 +46,7 @@ const TASK: [Key<TaskId>; 5] = [
 
 /// All numbers that there are: of elements that traces name as well only where those are asked for.
 pub(super) fn known(model: &Model, of_traces: bool) -> Vec<(Path, Kind, Element)> {
-    let mut known = Vec::new();
+    let mut known = vec![(Path::of(&["load"]), Kind::Number, Element::Load)];
     if !of_traces {
         for (number, processor) in model.processors.iter().enumerate() {
             for (key, kind, element) in PROCESSOR {
@@ -89,6 +95,7 @@ pub(super) fn find(model: &Model, path: &Path) -> Option<(Kind, Element)> {
         table.iter().find(|(own, ..)| *own == key).map(|(_, kind, element)| (*kind, element(id)))
     }
     match path.names()[..] {
+        ["load"] => Some((Kind::Number, Element::Load)),
         ["processor", name, key] => keyed(&PROCESSOR, key, model.processor_named(name)?),
         ["task", name, key] => keyed(&TASK, key, model.task_named(name)?),
         ["entry", name, "rate"] => Some((Kind::Rate, Element::Rate(model.entry_named(name)?))),
@@ -151,6 +158,7 @@ impl Element {
                 Some(calls.map(|call| call.mean).sum())
             }
             Self::ActivityDemand(id) => Some(model.activities[id.index()].work.demand),
+            Self::Load => Some(1.0),
         }
     }
 
@@ -219,10 +227,27 @@ impl Element {
                     }
                 }
             }
+            Self::Load => scale_loads(model, number)?,
             Self::Allocation(_) => {}
         }
         Ok(())
     }
+}
+
+/// Makes all loads so many times as large: customers, rounded to whole ones, and rates of open arrivals.
+fn scale_loads(model: &mut Model, times: f64) -> Result<(), String> {
+    if times <= 0.0 {
+        return Err(format!("{times} times the load is none"));
+    }
+    for entry in &mut model.entries {
+        entry.open_arrival_rate = entry.open_arrival_rate.map(|rate| rate * times);
+    }
+    for task in model.tasks.iter_mut().filter(|task| task.scheduling == Scheduling::Reference) {
+        if let Multiplicity::Finite(customers) = &mut task.multiplicity {
+            *customers = load::customers(*customers, times);
+        }
+    }
+    Ok(())
 }
 
 /// The order of service that goes with a number of servers: none without limit, some order otherwise.

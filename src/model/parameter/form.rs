@@ -45,8 +45,19 @@ const MODEL_TASK: &Keys = &[("multiplicity", Kind::Servers), ("think_time", Kind
 const ENTRY: &Keys = &[("demand", Kind::Time), ("phase2", Kind::Time), ("phase3", Kind::Time), ("rate", Kind::Rate)];
 
 /// Tables that paths begin with.
-const TABLES: [&str; 10] =
-    ["scenario", "profile", "processor", "task", "defaults", "demand", "parameters", "entry", "call", "activity"];
+const TABLES: [&str; 11] = [
+    "load",
+    "scenario",
+    "profile",
+    "processor",
+    "task",
+    "defaults",
+    "demand",
+    "parameters",
+    "entry",
+    "call",
+    "activity",
+];
 
 /// Reads the form of `PATH=VALUE`.
 ///
@@ -98,7 +109,7 @@ fn kind(path: &Path) -> Result<Option<Kind>, Diagnostic> {
         ["defaults", key] => keyed(key, &[DEFAULTS]),
         ["entry", _, key] => keyed(key, &[ENTRY]),
         ["demand", ..] | ["activity", _, _, "demand"] => Ok(Some(Kind::Time)),
-        ["call", _, _, "mean"] | ["profile", _, "scenario", _] => Ok(Some(Kind::Number)),
+        ["load"] | ["call", _, _, "mean"] | ["profile", _, "scenario", _] => Ok(Some(Kind::Number)),
         ["parameters", _] | [] => Ok(None),
         [table, ..] if TABLES.contains(&table) => {
             Err(none(path).with_hint("`--list` shows the parameters that there are"))
@@ -139,6 +150,8 @@ mod tests {
             "parameters.k=anything",
             "entry.lookup.phase2=1 ms",
             "call.a.b.mean=2",
+            "load=1.5",
+            "load=+50%",
             "profile.P.scenario.order=3",
         ] {
             check_change(sound).unwrap_or_else(|error| panic!("{sound}: {error:?}"));

@@ -7,6 +7,7 @@ use crate::lqn::Model;
 use crate::lqn::Multiplicity;
 use crate::lqn::submodel::SubModel;
 use crate::model::parameter::configuration::{self, Settings};
+use crate::model::parameter::elements::{Element, FINISHED};
 use crate::model::parameter::{Axis, Bounds, Kind, Path, Value, elements};
 use crate::model::utilisation::{Cores, Measured};
 use crate::model::{Configuration, Origins, Traced, codes, complete_as_traced};
@@ -223,7 +224,7 @@ impl Subject {
 
     /// The element of the finished model that a path leads to.
     fn element(&self, path: &Path) -> Option<(Kind, elements::Element)> {
-        let finished = matches!(path.0[0].as_str(), "entry" | "call" | "activity");
+        let finished = FINISHED.contains(&path.0[0].as_str());
         let own = finished || matches!(self.source, Source::Model(_));
         own.then(|| elements::find(&self.base.model, path)).flatten()
     }
@@ -256,6 +257,11 @@ impl Subject {
                 return Err(not_taken(&change.path, "the model no longer has it").into());
             };
             element.set(&mut asked.model, &change.value).map_err(|why| not_taken(&change.path, &why))?;
+            if let (Element::Load, Some(origins), Some(times)) = (element, &mut asked.origins, change.value.number()) {
+                for scenario in &mut origins.scenarios {
+                    scenario.load = scenario.load.times(times);
+                }
+            }
         }
         Ok(asked)
     }
@@ -293,7 +299,7 @@ impl Source {
 
 /// Whether a change is one of the finished model, whatever the subject.
 fn elements_only(change: &Change) -> bool {
-    matches!(change.path.0[0].as_str(), "entry" | "call" | "activity")
+    FINISHED.contains(&change.path.0[0].as_str())
 }
 
 /// What a setting takes, as far as its form goes.
