@@ -17,7 +17,7 @@ use crate::model::body::{Bodies, is_answered};
 use crate::model::clones::Clones;
 use crate::model::config::{Configuration, DemandValues, Network};
 use crate::model::demand::{DemandSource, Demands, is_measured};
-use crate::model::forks::SharedForks;
+use crate::model::forks::{ForkDelays, SharedForks};
 use crate::model::joins::{Seen, Woven};
 use crate::model::load::{Recording, is_least_rate};
 use crate::model::naming::{Unique, entry_names, task_label};
@@ -131,7 +131,8 @@ impl<'a> Assembly<'a> {
     ) -> (Assembled, Off) {
         let build = |solves: bool| Self::try_build(parts, configuration, traced, demands, loads, (clones, solves));
         // Where the solver tells nothing, forks are fitted as those of independent branches.
-        build(!traced.is_of_loads).or_else(|| build(false)).expect("it needs no solver")
+        let solves = traced.forks.as_ref().map_or(!traced.is_of_loads, |forks| forks.is_solved);
+        build(solves).or_else(|| build(false)).expect("it needs no solver")
     }
 
     /// The same, with forks that share processors left to the solver, or not; `None` where it does not solve them.
@@ -166,9 +167,8 @@ impl<'a> Assembly<'a> {
         let (off, shared, seen) = builder.fit(solves);
         builder.share_own_time();
         builder.cap();
-        if !shared.fit(&mut builder.model, &builder.woven, &seen) {
-            return None;
-        }
+        let missing = shared.fit(&mut builder.model, &builder.woven, &seen, traced.forks.as_ref())?;
+        builder.origins.forks = ForkDelays { is_solved: solves, missing };
         builder.origins.divided = traced.hosts().next().is_some();
         let name = |entry: EntryIndex, caller: Option<EntryIndex>| {
             builder.entries.of(entry, caller).map(|id| Arc::clone(&builder.model.entries[id.index()].name))

@@ -4,14 +4,24 @@
 //! So neither are offsets of such forks fitted as those of independent branches, nor is a delay what the formula of one queue leaves of the time that was traced. It is what the solver leaves
 //! of that, from the entries that call nobody up to the scenarios.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
+use crate::lqn::results::{EntryResult, Results};
 use crate::lqn::{ActivityId, EntryId, Model, ProcessorId, Scheduling};
 use crate::model::joins::{Seen, Woven, called, callees_first, correct};
 use crate::solve::{SolveOptions, solve};
 
 /// Models whose entries wait for each other in more levels are left to the formula of one queue: the solver is asked once a level.
 const MOST_LEVELS: usize = 12;
+
+/// What the solver left of the traced time of such forks, as the system was traced. A question about another load or other processors changes none of it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ForkDelays {
+    /// Whether the solver told it.
+    pub(super) is_solved: bool,
+    /// By name of the entry: by how much it responded sooner than it did, seconds.
+    pub(super) missing: BTreeMap<String, f64>,
+}
 
 /// Processors that branches of a fork share, and what is fitted for them.
 pub struct SharedForks {
@@ -76,22 +86,43 @@ impl SharedForks {
         Self { forking, levels: (0..most).map(of).collect() }
     }
 
-    /// Fits delays to responses as the solver predicts them; whether it does, since a model may have no steady state.
-    #[must_use]
-    pub fn fit(&self, model: &mut Model, woven: &[Woven], seen: &[Seen]) -> bool {
+    /// Fits delays to responses as the solver predicts them, or as they were fitted before; `None` where the solver tells nothing, since a model may have no steady state.
+    pub fn fit(
+        &self,
+        model: &mut Model,
+        woven: &[Woven],
+        seen: &[Seen],
+        known: Option<&ForkDelays>,
+    ) -> Option<BTreeMap<String, f64>> {
+        let mut found = BTreeMap::new();
         for level in &self.levels {
-            let Ok(solution) = solve(model, &SolveOptions::default(), None, &mut ()) else { return false };
-            if solution.results.convergence.saturated || !solution.results.convergence.converged {
-                return false;
-            }
+            let solved = if known.is_none() { Some(steady(model)?) } else { None };
             for &entry in level {
-                let own = &seen[entry.index()];
-                let (Some(response), true, false) = (own.response, own.is_traced, own.is_estimated) else { continue };
+                let name = &model.entries[entry.index()].name;
+                let missing = match (&solved, known) {
+                    (None, known) => known.and_then(|known| known.missing.get(&**name).copied()),
+                    (Some(results), _) => missing(&seen[entry.index()], &results.entries[entry.index()]),
+                };
+                let Some(missing) = missing else { continue };
+                found.insert(name.to_string(), missing);
                 let of = woven.binary_search_by_key(&entry, |own| own.entry).ok().map(|place| &woven[place]);
-                let missing = response - solution.results.entries[entry.index()].service[0];
                 correct(model, entry, of, missing, 0.0);
             }
         }
-        true
+        Some(found)
     }
+}
+
+/// By how much an entry responds sooner than it did, seconds, where traces tell all of its time.
+fn missing(seen: &Seen, result: &EntryResult) -> Option<f64> {
+    match (seen.response, seen.is_traced, seen.is_estimated) {
+        (Some(response), true, false) => Some(response - result.service[0]),
+        _ => None,
+    }
+}
+
+/// The results of a model that has a steady state.
+fn steady(model: &Model) -> Option<Results> {
+    let results = solve(model, &SolveOptions::default(), None, &mut ()).ok()?.results;
+    (results.convergence.converged && !results.convergence.saturated).then_some(results)
 }

@@ -55,6 +55,7 @@ pub use config::Configuration;
 pub use demand::DemandSource;
 pub use deployment::placed_as_in;
 pub use explained::{ActivityPart, DelayPart, DemandPart, Explained, RequestPart};
+pub use forks::ForkDelays;
 pub use load::{Load, LoadReason, rates_depend_on_observed};
 pub use origins::{ActivityOrigin, EntryOrigin, OpenServers, Origins, ScenarioOrigin, TaskOrigin};
 pub use servers::{Colocated, Discipline, Form, Host, Joint, LoadTraces, Machine, OwnTime, Traced};

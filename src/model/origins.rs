@@ -8,6 +8,7 @@ use crate::lqn::sketch::{Quantiles, Sketch};
 use crate::lqn::submodel::{EntryIndex, Interaction, Moments, Position, Witness};
 use crate::lqn::{EntryId, TaskId};
 use crate::model::contexts::Context;
+use crate::model::forks::ForkDelays;
 use crate::model::{DemandSource, Load, LoadReason, Machine, OwnTime, WorkDoubt};
 
 /// Where the elements of a complete model came from; shapes follow the model's vectors.
@@ -37,6 +38,8 @@ pub struct Origins {
     pub machines: BTreeMap<String, (f64, Machine)>,
     /// Servers of a copy of a processor that were measured to be busy beyond what traced operations use.
     pub others: BTreeMap<String, f64>,
+    /// What the solver left of the traced time of forks whose branches share processors.
+    pub forks: ForkDelays,
 }
 
 /// Servers of each copy of a processor, of which no number that was tried is too large.

@@ -52,6 +52,19 @@ fn responses_of_parallel_calls_grow_with_the_load_of_their_machine() {
         assert_eq!(code, 0, "{words}");
         let swept: Value = serde_json::from_str(&swept).expect("it is JSON");
         let predicted = swept["points"][0]["figures"][0].as_f64().expect("a response");
+        // Neither does a question about another load fit delays anew: a file of the model answers the same.
+        let (code, _, words) =
+            run(folder.path(), &[&["model"], &arguments[..3], &["--format", "json", "-o", "model.json"]].concat());
+        assert_eq!(code, 0, "{words}");
+        let asked = ["whatif", "model.json", "--vary", "entry.op.rate=x1.4", "--format", "json"];
+        let (code, of_file, words) = run(folder.path(), &asked);
+        assert_eq!(code, 0, "{words}");
+        let of_file: Value = serde_json::from_str(&of_file).expect("it is JSON");
+        let of_file = of_file["points"][0]["figures"][0].as_f64().expect("a response");
+        assert!(
+            (of_file / predicted - 1.0).abs() < 2e-3,
+            "{servers}: {of_file} s of the file, {predicted} s of traces"
+        );
         let (_, simulated, _) = run(folder.path(), &["simulate", "more.lqn", "--format", "json", "-q"]);
         let simulated: Value = serde_json::from_str(&simulated).expect("it is JSON");
         let entries = simulated["entries"].as_array().expect("a list");

@@ -78,8 +78,9 @@ impl Subject {
         let mut source = Source::Traces { sub: Box::new(sub), settings, sequential, traced: Box::default(), cores };
         source.look(measured)?;
         let base = source.model(&[])?;
-        if let (Source::Traces { settings, .. }, Some(origins)) = (&mut source, &base.origins) {
+        if let (Source::Traces { settings, traced, .. }, Some(origins)) = (&mut source, &base.origins) {
             settings.keep_loads(origins);
+            traced.forks = Some(origins.forks.clone());
         }
         Ok(Self { source, fixed: Vec::new(), base })
     }
@@ -110,6 +111,9 @@ impl Subject {
         }
         other.source.look(Measured::default()).ok()?;
         other.base = other.source.model(&[]).ok()?;
+        if let (Source::Traces { traced, .. }, Some(origins)) = (&mut other.source, &other.base.origins) {
+            traced.forks = Some(origins.forks.clone());
+        }
         Some((other, told))
     }
 

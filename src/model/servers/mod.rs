@@ -45,7 +45,7 @@ use crate::model::servers::quotas::{WithQuota, with_quota};
 use crate::model::servers::sampled::{offered, waiting};
 use crate::model::utilisation::Busy;
 use crate::model::variability::rounded;
-use crate::model::{codes, load, population};
+use crate::model::{ForkDelays, codes, load, population};
 use crate::names::Name;
 
 /// The fewest stays from which servers are found.
@@ -89,6 +89,8 @@ pub struct Traced {
     pub colocated: Vec<Colocated>,
     /// Whether it is of several loads together, none of which the model is at.
     pub is_of_loads: bool,
+    /// What the solver left of the traced time of forks whose branches share processors, where a model was made under the load that was traced.
+    pub forks: Option<ForkDelays>,
 }
 
 /// What is told of all hosts together.
