@@ -42,7 +42,7 @@ pub struct Arguments {
     /// A figure to show in place of response times and throughputs: `scenario.S`, `profile.P`, `task.T`, `entry.E` or `processor.P`,
     /// followed by `.response`, `.throughput`, `.utilization` or `.service` where it is not the usual one; `response`, `throughput` and
     /// `p95` alone are those of all loads, `utilization` that of all processors. Percentiles, as `scenario.S.p95`, are simulated; may be
-    /// repeated
+    /// repeated. Means of traces have 95% intervals, but in sweeps of more than 256 points
     #[arg(long, value_name = "FIGURE")]
     show: Vec<String>,
     /// Another trace or model to ask the same of, side by side; may be repeated
@@ -179,13 +179,14 @@ fn ask(
     for (_, subject) in subjects {
         terminal.report(&question.without_effect(subject));
     }
-    let table = question.ask(subjects, &|| progress.advance(1));
+    let mut table = question.ask(subjects, &|| progress.advance(1));
     progress.done();
     for (number, (other, which)) in others.into_iter().enumerate().filter_map(|(number, other)| Some((number, other?)))
     {
         let with_others = question.ask(&[(subjects[number].0.clone(), other)], &|| ());
         let finding = sweep::hang_on_servers(&table, number, &with_others, &which);
         terminal.report(&Vec::from_iter(finding));
+        sweep::include(&mut table, number, &with_others);
     }
     let (table, unlike) = sweep::checked(&question, subjects, table);
     terminal.report(&Vec::from_iter(unlike));

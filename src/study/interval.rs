@@ -1,4 +1,4 @@
-//! Intervals of what a calibrated model predicts: what the models that fit as well predict, widened by how far predictions were off.
+//! Intervals of what a model predicts. Of a calibrated one: what the models that fit as well predict, widened by how far predictions were off.
 
 use crate::lqn::results::Results;
 use crate::lqn::{Calibration, Model};
@@ -33,6 +33,18 @@ impl Interval {
     /// By a factor to both sides whose logarithm this is.
     pub fn within(figure: f64, logarithm: f64) -> Self {
         Self { low: figure * (-logarithm).exp(), high: figure * logarithm.exp() }
+    }
+
+    /// What either of two holds, and all between.
+    #[must_use]
+    pub fn with(self, other: Self) -> Self {
+        Self { low: self.low.min(other.low), high: self.high.max(other.high) }
+    }
+
+    /// That of so many times the figure.
+    #[must_use]
+    pub fn times(self, factor: f64) -> Self {
+        Self { low: self.low * factor, high: self.high * factor }
     }
 
     /// Whether it is wider than this part of a figure to both sides.

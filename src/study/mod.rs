@@ -9,7 +9,7 @@
 //! - [`outlook`] tells what there is to know first of a solution.
 //! - [`impact`] tells what a change of processor time does to responses and saturation.
 //! - [`calibration`] fits one model to several loads.
-//! - [`validation`] holds a model against traces of other loads, as [`at_load`] makes it; [`interval`] tells how far it may be off.
+//! - [`validation`] holds a model against traces of other loads, as [`at_load`] makes it; [`interval`] tells how far it may be off, and `doubt` by chance.
 //! - [`scenario`] gives what is predicted for scenarios, [`unlike`] holds that against what was traced and looks for the cause.
 //! - [`open_servers`] tells which answers hang on a number of servers that traces leave open.
 //! - [`utilization`] tells how far the busy part of processors may be from that of the system.
@@ -27,6 +27,7 @@ mod batches;
 pub mod bottleneck;
 pub mod calibration;
 pub mod comparison;
+mod doubt;
 pub mod effect;
 pub mod figure;
 pub mod golden;

@@ -2,8 +2,11 @@
 
 use std::fmt::Write as _;
 
+use dyelog::model::parameter::Subject;
 use dyelog::model::{Configuration, complete};
 use dyelog::study::few_operations;
+use dyelog::study::interval::Interval;
+use dyelog::study::sweep::{WrittenQuestion, include, otherwise, set};
 
 use crate::law::reduced;
 use crate::servers::{DEMAND, spans, station};
@@ -59,6 +62,107 @@ fn nine_of_ten_intervals_hold_the_mean() {
     }
     println!("{table}");
     assert!(rates * 10 >= all * 9 && responses * 10 >= all * 9, "{rates} and {responses} of {all}\n{table}");
+}
+
+/// What is predicted for a station under another load, with its interval, or that there is no steady state.
+fn predicted((servers, busy): (u32, f64), count: usize, seed: u64, rate: &str) -> Option<(f64, Interval)> {
+    let text = spans(&station(seed, servers, busy, count), 1000, |_| true);
+    let sub = reduced("t.jsonl", text.as_bytes());
+    let mut subject = Subject::of_traces(sub, &"t.toml".into(), "", false).expect("there are requests");
+    let set_rate = [format!("scenario.\"host serve\".rate={rate}")];
+    let written = WrittenQuestion { set: &set_rate, vary: &[], show: &["response".to_owned()] };
+    let other = otherwise(&subject, &written);
+    set(&mut subject, &set_rate).expect("it has a rate");
+    let subjects = [("t".to_owned(), subject)];
+    let question = written.of(&subjects, 1, true).expect("it is sound");
+    let mut table = question.ask(&subjects, &|| ());
+    if let Some((other, _)) = other {
+        include(&mut table, 0, &question.ask(&[("t".to_owned(), other)], &|| ()));
+    }
+    let point = &table.points[0];
+    Some((point.figures[0]?, point.intervals[0].expect("a figure of traces has an interval")))
+}
+
+/// How many of so many predictions hold the mean response, how many there are, and the median of half their widths, as a part of the figure.
+fn foretold(servers: u32, busy: f64, count: usize, runs: u64, factor: f64) -> (usize, usize, f64) {
+    let response = mean_response(servers, busy * factor);
+    let found: Vec<(f64, Interval)> =
+        (2000..2000 + runs).filter_map(|seed| predicted((servers, busy), count, seed, &format!("x{factor}"))).collect();
+    let held = found.iter().filter(|(_, own)| own.low <= response && response <= own.high).count();
+    let mut widths: Vec<f64> = found.iter().map(|(figure, own)| (own.high - own.low) / (2.0 * figure)).collect();
+    widths.sort_by(f64::total_cmp);
+    (held, found.len(), widths.get(widths.len() / 2).copied().unwrap_or(f64::INFINITY))
+}
+
+/// Of stations under 1.3 and 1.6 times the load that was traced.
+#[test]
+fn nine_of_ten_intervals_hold_the_mean_under_more_load() {
+    const RUNS: u64 = 12;
+    let (mut table, mut held, mut all) = (String::new(), 0, 0);
+    for (servers, busy, factor, count, wide) in [
+        (1, 0.3, 1.6, 500, 0.35),
+        (1, 0.5, 1.3, 2000, 0.3),
+        (1, 0.6, 1.3, 2000, 0.5),
+        (2, 0.5, 1.6, 2000, 0.45),
+        (4, 0.3, 1.6, 500, 0.3),
+        (4, 0.5, 1.3, 2000, 0.3),
+    ] {
+        let (own, told, width) = foretold(servers, busy, count, RUNS, factor);
+        let _ = writeln!(
+            table,
+            "{servers} servers, {busy} busy, x{factor}, {count} requests: {own} of {told}, median half width {width:.2}"
+        );
+        assert!(told == RUNS as usize && width < wide, "{table}");
+        (held, all) = (held + own, all + told);
+    }
+    println!("{table}");
+    assert!(held * 10 >= all * 9, "{held} of {all}\n{table}");
+}
+
+/// A rate that is given is certain; so many times the traced one is not.
+#[test]
+fn the_error_of_a_rate_counts_where_it_was_traced() {
+    let traced = 0.6 / DEMAND;
+    let station = (1, 0.6);
+    let (figure, given) = predicted(station, 1000, 5, &(1.3 * traced).to_string()).expect("it has a steady state");
+    let (other, times) = predicted(station, 1000, 5, "x1.3").expect("it has a steady state");
+    let width = |figure: f64, own: Interval| (own.high / figure).ln();
+    assert!(width(other, times) > 1.1 * width(figure, given), "{times:?} and {given:?}");
+}
+
+/// Under the load that was traced, a prediction is as far off as the mean of the traced operations at least.
+#[test]
+fn no_prediction_is_surer_than_what_was_traced() {
+    let text = spans(&station(6, 4, 0.5, 500), 1000, |_| true);
+    let (_, _, origins) =
+        complete(&reduced("t.jsonl", text.as_bytes()), &Configuration::default()).expect("there are requests");
+    let traced = origins.scenarios[0].response_error.expect("many");
+    let (figure, own) = predicted((4, 0.5), 500, 6, "x1").expect("it has a steady state");
+    assert!((own.high / figure).ln() > traced - 1e-9 && (figure / own.low).ln() > traced - 1e-9, "{own:?}");
+}
+
+#[test]
+#[ignore = "it takes minutes"]
+fn intervals_of_predictions_in_full() {
+    let (mut held, mut all, mut table) = (0, 0, String::new());
+    for servers in [1, 2, 4] {
+        for busy in [0.3, 0.5, 0.6, 0.7] {
+            for factor in [1.0, 1.3, 1.6] {
+                for count in [500, 5000] {
+                    if busy * factor > 0.95 {
+                        continue;
+                    }
+                    let (own, told, width) = foretold(servers, busy, count, 40, factor);
+                    let _ = writeln!(
+                        table,
+                        "{servers} servers, {busy} busy, x{factor}, {count} requests: {own} of {told}, median half width {width:.2}"
+                    );
+                    (held, all) = (held + own, all + told);
+                }
+            }
+        }
+    }
+    println!("{table}{held} of {all}");
 }
 
 /// Fewer than ten timed operations tell no percentiles, which is said; ten do.

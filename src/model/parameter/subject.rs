@@ -10,7 +10,7 @@ use crate::model::parameter::configuration::{self, Settings};
 use crate::model::parameter::elements::{Element, FINISHED};
 use crate::model::parameter::{Axis, Bounds, Kind, Path, Value, elements};
 use crate::model::utilisation::{Cores, Measured};
-use crate::model::{Configuration, Origins, Traced, codes, complete_as_traced};
+use crate::model::{Configuration, LoadReason, Origins, ScenarioOrigin, Traced, codes, complete_as_traced};
 
 /// A parameter with a value.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,6 +45,8 @@ pub struct Subject {
     /// Changes of a finished model, which come after those of the configuration.
     fixed: Vec<Change>,
     base: Asked,
+    /// Scenarios whose loads were observed, before a question keeps these as if they were given.
+    observed: Vec<ScenarioOrigin>,
 }
 
 #[derive(Clone, Debug)]
@@ -82,7 +84,9 @@ impl Subject {
             settings.keep_loads(origins);
             traced.forks = Some(origins.forks.clone());
         }
-        Ok(Self { source, fixed: Vec::new(), base })
+        let scenarios = base.origins.iter().flat_map(|origins| &origins.scenarios);
+        let observed = scenarios.filter(|own| own.reason == LoadReason::Observed).cloned().collect();
+        Ok(Self { source, fixed: Vec::new(), base, observed })
     }
 
     /// The same traces, read with other numbers of servers that fit about as well, and which these are, but for processors that are left out; `None` where none do. Measured utilisation
@@ -120,12 +124,17 @@ impl Subject {
     /// A model as it is.
     pub fn of_model(model: Model) -> Self {
         let base = Asked { model: model.clone(), origins: None, findings: Vec::new() };
-        Self { source: Source::Model(Box::new(model)), fixed: Vec::new(), base }
+        Self { source: Source::Model(Box::new(model)), fixed: Vec::new(), base, observed: Vec::new() }
     }
 
     /// The model without further changes.
     pub fn base(&self) -> &Asked {
         &self.base
+    }
+
+    /// A scenario or a profile as it was traced, where its load was observed.
+    pub fn observed(&self, own: &ScenarioOrigin) -> Option<&ScenarioOrigin> {
+        self.observed.iter().find(|other| other.table() == own.table() && other.name == own.name)
     }
 
     /// All parameters that there are.

@@ -13,6 +13,9 @@ use crate::report::whatif::VERSION;
 use crate::study::interval::Interval;
 use crate::study::sweep::{Point, State, Table};
 
+/// Intervals that are so narrow, as a part of the figure to both sides, are left out of the text (ours): the digits of figures are about as sure.
+const NARROW: f64 = 0.005;
+
 /// A table for people.
 pub fn text(table: &Table, look: Look) -> String {
     let mut headings = Vec::new();
@@ -41,7 +44,8 @@ pub fn text(table: &Table, look: Look) -> String {
             let range = point.intervals.get(place).copied().flatten();
             let (scale, _) = for_people(table.measures[place].unit());
             let shown = |value: f64| number(value * scale);
-            let range = range.map(|own| format!(" ({})", between(own, shown))).unwrap_or_default();
+            let told = range.filter(|own| figure.is_some_and(|figure| own.is_wider(figure, NARROW)));
+            let range = told.map(|own| format!(" ({})", between(own, shown))).unwrap_or_default();
             cells.push(figure.map_or_else(|| missing.to_owned(), |figure| shown(figure) + &range));
         }
         // Nothing to say of those that are as they should be.
@@ -51,13 +55,18 @@ pub fn text(table: &Table, look: Look) -> String {
     drawn.render(look)
 }
 
+/// Whether a figure of the point has an interval.
+fn has_interval(point: &Point) -> bool {
+    point.intervals.iter().any(Option::is_some)
+}
+
 /// The values of a point's parameters.
 fn values<'t>(table: &'t Table, point: &'t Point) -> impl Iterator<Item = &'t Value> {
     table.axes.iter().zip(&point.at).map(|(axis, at)| &axis.values[*at])
 }
 
 /// A row each point: the subject where there are several, the parameters by their paths, the figures by their names, and
-/// `state`, which is `converged`, `backlog grows`, `not converged` or `failed`. Of a calibrated model each figure has `FIGURE.low` and `FIGURE.high` behind all figures. Seconds and per second, with all digits.
+/// `state`, which is `converged`, `backlog grows`, `not converged` or `failed`. Of a calibrated model and of traces each figure has `FIGURE.low` and `FIGURE.high` behind all figures, empty where there is no interval, and `inf` for an upper end that is not known. Seconds and per second, with all digits.
 pub fn csv(table: &Table) -> String {
     let mut header = Vec::new();
     if table.subjects.len() > 1 {
@@ -65,7 +74,7 @@ pub fn csv(table: &Table) -> String {
     }
     header.extend(table.axes.iter().map(|axis| axis.path.clone()));
     header.extend(table.measures.iter().map(ToString::to_string));
-    let has_intervals = table.points.iter().any(|point| !point.intervals.is_empty());
+    let has_intervals = table.points.iter().any(has_interval);
     if has_intervals {
         header.extend(table.measures.iter().flat_map(|own| [format!("{own}.low"), format!("{own}.high")]));
     }
@@ -93,7 +102,7 @@ pub fn csv(table: &Table) -> String {
 
 /// One JSON document, ending in a newline: `{"dyelog-sweep": 1, "parameters": [{"path", "unit", "values"}], "figures":
 /// [{"name", "unit"}], "models": […], "points": [{"model", "at": [positions], "values": […], "figures": […], "state",
-/// "reason"}]}`. Points of a calibrated model have `"intervals": [[low, high]]` as well, one a figure, null where there is none; an upper end that is not known is null.
+/// "reason"}]}`. Points of a calibrated model and of traces have `"intervals": [[low, high]]` as well, one a figure, null where there is none; an upper end that is not known is null.
 pub fn json(table: &Table) -> String {
     let value = |value: &Value| match value {
         Value::Number(number) => json!(number),
@@ -111,7 +120,7 @@ pub fn json(table: &Table) -> String {
             "figures": point.figures,
             "state": point.state.word(),
         });
-        if let (false, Json::Object(document)) = (point.intervals.is_empty(), &mut document) {
+        if let (true, Json::Object(document)) = (has_interval(point), &mut document) {
             let ends = |own: &Option<Interval>| own.map_or(Json::Null, |own| json!([own.low, own.high]));
             document.insert("intervals".into(), point.intervals.iter().map(ends).collect());
         }

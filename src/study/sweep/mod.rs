@@ -13,7 +13,7 @@ mod simulated;
 mod table;
 mod written;
 
-pub use otherwise::{hang_on_servers, otherwise};
+pub use otherwise::{hang_on_servers, include, otherwise};
 pub use question::Question;
 pub use simulated::checked;
 pub use table::{Point, State, Table, Varied};

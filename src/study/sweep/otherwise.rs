@@ -5,6 +5,8 @@ use crate::diagnostic::{Diagnostic, Place};
 use crate::model::codes;
 use crate::model::parameter::{Path, Subject};
 use crate::study::figure::{Figure, Quantity};
+use crate::study::interval::Interval;
+use crate::study::sweep::question::MOST_POINTS;
 use crate::study::sweep::{Point, Table, WrittenQuestion, set};
 
 /// Figures that differ by less, as a part of the smaller one, are as good as the same.
@@ -25,6 +27,30 @@ pub fn otherwise(subject: &Subject, question: &WrittenQuestion<'_>) -> Option<(S
     let (mut other, which) = subject.otherwise(|processor| asked.iter().any(|path| sets(path, processor)))?;
     set(&mut other, question.set).ok()?;
     Some((other, which))
+}
+
+/// Lets intervals of one subject hold what the same points are with other servers that fit as well, in sweeps whose figures have intervals.
+pub fn include(taken: &mut Table, subject: usize, others: &Table) {
+    if others.points.len() > MOST_POINTS {
+        return;
+    }
+    let own = taken.points.iter_mut().filter(|point| point.subject == subject);
+    for (point, other) in own.zip(&others.points) {
+        point.intervals.resize(taken.measures.len(), None);
+        for (number, measure) in taken.measures.iter().enumerate() {
+            let Some(figure) = point.figures[number].filter(|_| measure.part().is_none()) else { continue };
+            let certain = |figure: f64| Interval { low: figure, high: figure };
+            let grows = matches!(measure.quantity(), Quantity::Response | Quantity::Service);
+            let of_other = match (other.intervals.get(number).copied().flatten(), other.figures[number]) {
+                (Some(interval), _) => interval,
+                (None, Some(figure)) => certain(figure),
+                (None, None) if grows => Interval { low: figure, high: f64::INFINITY },
+                (None, None) => continue,
+            };
+            let of_both = point.intervals[number].unwrap_or(certain(figure)).with(of_other);
+            point.intervals[number] = (of_both.low < of_both.high).then_some(of_both);
+        }
+    }
 }
 
 /// Warns where points of one subject are others with other servers that fit as well: `taken` has them as they are shown, `others` with these servers, and `which` says which these are.

@@ -4,8 +4,10 @@ use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::lqn::Model;
 use crate::lqn::results::Results;
 use crate::model::parameter::{Asked, Axis, Change, Path, Subject, Value};
+use crate::model::{Load, ScenarioOrigin};
 use crate::solve::solve;
 use crate::study::backlog::beside_backlogs;
+use crate::study::doubt::{self, Observed};
 use crate::study::effect::no_difference;
 use crate::study::figure::Figure;
 use crate::study::interval::{Interval, figures_of, others, solutions, widened};
@@ -23,6 +25,40 @@ pub struct Question {
     pub measures: Vec<Figure>,
     /// How points are solved.
     pub options: SweepOptions,
+    /// Parameters that are given as they are, and not relative to what traces tell: these are certain.
+    pub given: Vec<Path>,
+    /// Whether figures of traces have intervals, in sweeps of no more than 256 points.
+    pub has_intervals: bool,
+}
+
+/// Points of a sweep of traces whose figures have intervals (ours): each is solved up to 11 times more.
+pub(super) const MOST_POINTS: usize = 256;
+
+/// What a question leaves to traces.
+struct Left<'q> {
+    question: &'q Question,
+    subject: &'q Subject,
+}
+
+impl Left<'_> {
+    fn is_given(&self, path: &[&str]) -> bool {
+        self.question.given.iter().any(|own| own.names() == path)
+    }
+}
+
+impl Observed for Left<'_> {
+    fn scenario(&self, own: &ScenarioOrigin) -> Option<&ScenarioOrigin> {
+        self.subject.observed(own)
+    }
+
+    fn is_rate(&self, own: &ScenarioOrigin) -> bool {
+        let traced = self.subject.observed(own).is_some_and(|traced| matches!(traced.load, Load::Open { .. }));
+        traced && !self.is_given(&[own.table(), &own.name, "rate"])
+    }
+
+    fn is_told(&self, entry: &str) -> bool {
+        self.is_given(&["entry", entry, "demand"])
+    }
 }
 
 impl Question {
@@ -56,7 +92,7 @@ impl Question {
         let mut points = Vec::new();
         for (number, (_, subject)) in subjects.iter().enumerate() {
             let build = |at: &[usize]| subject.ask(&self.changes(at));
-            let read = |asked: &Asked, results: &Results| self.read(asked, results);
+            let read = |asked: &Asked, results: &Results| self.read(subject, asked, results);
             let found = sweep(&grid, &self.options, build, read, told);
             for (place, found) in found.into_iter().enumerate() {
                 let (figures, intervals, state) = found.unwrap_or_else(|reasons| self.failed(&reasons));
@@ -76,7 +112,7 @@ impl Question {
         values.map(|((path, axis), at)| Change { path: path.clone(), value: axis.values[*at].clone() }).collect()
     }
 
-    fn read(&self, asked: &Asked, results: &Results) -> Read {
+    fn read(&self, subject: &Subject, asked: &Asked, results: &Results) -> Read {
         let beside = self.beside_backlogs(asked, results);
         let results = beside.as_ref().map_or(results, |(results, _)| results);
         let state = match &beside {
@@ -92,7 +128,14 @@ impl Question {
             measure.of(&asked.model, results, asked.origins.as_ref()).filter(|figure| figure.is_finite())
         };
         let figures: Vec<Option<f64>> = self.measures.iter().map(figure).collect();
-        let intervals = self.intervals(asked, &figures);
+        let intervals = match &asked.origins {
+            Some(origins) if self.has_intervals && self.grid().len() <= MOST_POINTS => {
+                let left = Left { question: self, subject };
+                doubt::intervals((&asked.model, origins), results, (&self.measures, &figures), &left)
+            }
+            Some(_) => Vec::new(),
+            None => self.intervals(asked, &figures),
+        };
         (figures, intervals, state)
     }
 

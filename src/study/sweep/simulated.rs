@@ -27,13 +27,19 @@ pub fn checked(question: &Question, subjects: &[(String, Subject)], mut table: T
     }
     let solver = SolveOptions::from(SimulateOptions { precision: PRECISION, ..SimulateOptions::default() });
     let options = SweepOptions { solver, ..question.options.clone() };
-    let again = Question { options, ..question.clone() }.ask(subjects, &|| ());
+    let again = Question { options, has_intervals: false, ..question.clone() }.ask(subjects, &|| ());
     let (all, mut simulated) = (table.points.len(), 0);
     for (own, again) in table.points.iter_mut().zip(again.points) {
         // Simulations that are less sure than they were asked to be are nearer all the same.
         let is_solved = matches!(again.state, State::Converged | State::Doubtful(_));
         if own.state == State::Converged && is_solved && again.figures.iter().all(Option::is_some) {
-            (own.figures, own.intervals) = (again.figures, again.intervals);
+            // What is uncertain makes as large a part of the simulated figures.
+            let moved = own.figures.iter().zip(&again.figures).zip(&own.intervals).map(|((own, again), interval)| {
+                let factor = again.zip(own.filter(|own| *own > 0.0)).map(|(again, own)| again / own);
+                interval.map(|interval| interval.times(factor.unwrap_or(1.0)))
+            });
+            own.intervals = moved.collect();
+            own.figures = again.figures;
             simulated += 1;
         }
     }

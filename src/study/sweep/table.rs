@@ -40,7 +40,7 @@ pub struct Point {
     pub at: Vec<usize>,
     /// A figure for each measure, where there is one.
     pub figures: Vec<Option<f64>>,
-    /// Of a calibrated model, the interval of each of these, where it has one; else nothing.
+    /// Of a calibrated model and of traces, the interval of each of these, where it has one; else nothing.
     pub intervals: Vec<Option<Interval>>,
     /// How far it can be relied on.
     pub state: State,

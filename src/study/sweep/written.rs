@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::diagnostic::{Diagnostic, Diagnostics, Place};
 use crate::model::codes;
-use crate::model::parameter::{Change, Path, Subject};
+use crate::model::parameter::{Axis, Change, Kind, Path, Subject, Value};
 use crate::solve::{SimulateOptions, SolveOptions};
 use crate::study::effect::{brought_up, idle};
 use crate::study::figure::{Figure, Measure};
@@ -40,7 +40,8 @@ impl WrittenQuestion<'_> {
         }
         let Some(((_, first), others)) = subjects.split_first() else {
             let options = SweepOptions { solver: SolveOptions::default(), threads, warm };
-            return Ok(Question { axes: Vec::new(), measures: Vec::new(), options });
+            let given = Vec::new();
+            return Ok(Question { axes: Vec::new(), measures: Vec::new(), options, given, has_intervals: true });
         };
         let axes = kept(self.vary.iter().map(|text| first.axis(text)), &mut errors);
         let set: Vec<Path> = self.set.iter().filter_map(|text| Some(first.change(text).ok()?.path)).collect();
@@ -61,7 +62,8 @@ impl WrittenQuestion<'_> {
             measures = usual(subjects);
         }
         let options = SweepOptions { solver: solver(&measures), threads, warm };
-        let question = Question { axes, measures, options };
+        let given = self.set.iter().chain(self.vary).filter_map(|text| given(text, first)).collect();
+        let question = Question { axes, measures, options, given, has_intervals: true };
         let count = question.grid().len();
         if count > MOST {
             let message = format!("the sweep has {count} points, more than {MOST}");
@@ -88,6 +90,15 @@ pub fn set(subject: &mut Subject, texts: &[String]) -> Result<Vec<Diagnostic>, D
     subject.set(&changes)?;
     findings.extend(brought_up(&before, &subject.base().findings));
     Ok(findings)
+}
+
+/// The parameter of a text, where its value is no multiple of what is there.
+fn given(text: &str, subject: &Subject) -> Option<Path> {
+    let (path, values) = Path::split(text).ok()?;
+    let relative = Axis::parse(Kind::Number, values.strip_prefix('=')?);
+    let is_relative = |axis: Axis| axis.values.iter().all(|value| matches!(value, Value::Times(_)));
+    let (path, _) = subject.parameter(&path).ok()?;
+    (!relative.is_ok_and(is_relative)).then_some(path)
 }
 
 /// What went well; what went wrong is added to the errors.
