@@ -178,6 +178,7 @@ fn ask(
     let progress = Progress::steps("solving", Some((question.grid().len() * subjects.len()) as u64));
     for (_, subject) in subjects {
         terminal.report(&question.without_effect(subject));
+        terminal.report(&Vec::from_iter(sweep::far_from_traced(&question, subject)));
     }
     let mut table = question.ask(subjects, &|| progress.advance(1));
     progress.done();

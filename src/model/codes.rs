@@ -140,6 +140,8 @@ pub const OTHERS: Code = Code("M078");
 pub const UNLIKE_SIMULATED: Code = Code("M079");
 /// Work on a processor stands still for a quota of processor time.
 pub const QUOTA: Code = Code("M080");
+/// A question is about far more load than was traced.
+pub const FAR_FROM_TRACED: Code = Code("M081");
 /// A path of a parameter cannot be read.
 pub const PATH: Code = Code("M040");
 /// There is no such parameter.

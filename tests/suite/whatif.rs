@@ -56,6 +56,23 @@ fn varied(model: &Model, customers: f64, demand: f64) -> Model {
     model
 }
 
+#[test]
+fn questions_about_far_more_load_are_told() {
+    let told = |arguments: &[&str]| {
+        let (code, _, words) = run(&[&["whatif", "traces/shop.otlp.jsonl"], arguments].concat());
+        assert_eq!(code, 0, "{words}");
+        let line = words.lines().find(|line| line.contains("M081")).map(str::to_owned);
+        line.map(|line| line.split("about ").nth(1).unwrap_or_default().to_owned())
+    };
+    assert_eq!(told(&["--vary", "load=1,2,3"]), None);
+    let checkout = "scenario.\"gateway POST /checkout/{id}\".rate=x1,x3.5";
+    let words = "3.5 times the traced load of scenario `gateway POST /checkout/{id}`";
+    assert_eq!(told(&["--vary", checkout]).as_deref(), Some(words));
+    assert_eq!(told(&["--vary", "processor.gateway.speed=1,10"]), None);
+    let both = told(&["--set", &checkout.replace("x1,", ""), "--vary", "load=0.5,0.8"]);
+    assert_eq!(both, None);
+}
+
 /// One parameter scales all loads: those of several scenarios of traces, customers, and sources of a model file.
 #[test]
 fn all_loads_are_scaled_at_once() {

@@ -6,6 +6,7 @@
 //! depends on the grid alone, not on the number of threads. The last point of each tile is solved from scratch as well:
 //! should that lead somewhere else, all points of the tile are solved from scratch.
 
+mod far;
 mod guess;
 mod otherwise;
 mod question;
@@ -13,6 +14,7 @@ mod simulated;
 mod table;
 mod written;
 
+pub use far::far_from_traced;
 pub use otherwise::{hang_on_servers, include, otherwise};
 pub use question::Question;
 pub use simulated::checked;
