@@ -30,7 +30,7 @@ pub fn rate_error(total: &ScenarioTotal, recording: &Recording) -> Option<f64> {
     let bursts = if recorded_at_once(total, recording) { stationarity::dispersion(total) } else { 1.0 };
     // Of a time without operations at an end, one stretch has all of them.
     let bursts = recording
-        .mostly_without(total)
+        .observation_period(total)
         .zip(recording.around(total))
         .map_or(bursts, |(whole, (own, _))| bursts.max(total.operations as f64 * (1.0 - own / whole)));
     let of_all = total.sampled.operations == total.operations;

@@ -25,9 +25,9 @@ const MOSTLY: f64 = 0.5;
 const SESSION: u64 = 5;
 /// Where no more operations than this part were not traced, the others show what was under way together.
 const FEW: f64 = 0.1;
-/// A time without operations so many times as long as the mean interval between them does not come about by chance: by that of a Poisson process once in e^10 times.
-const WITHOUT: f64 = 10.0;
-/// A smaller part of the time without operations leaves a rate as it is.
+/// A scenario is absent for a time so many times as long as the mean interval between its operations: a Poisson process is so by chance once in e^10 times.
+const ABSENT: f64 = 10.0;
+/// An absence of a smaller part of the observation period leaves a rate as it is (ours).
 const BRIEF: f64 = 0.02;
 /// The most recordings that are shown.
 const SHOWN: usize = 5;
@@ -238,19 +238,19 @@ impl Recording {
         self.seconds.filter(|_| is_dated(total) && is_one).map(|whole| (own, whole))
     }
 
-    /// The time in which operations would have been taken in, seconds, if those of a scenario came in a part of it only: its rate is that of all of this time. Where only chance
-    /// lies before its first operation and after its last, these tell the rate as in any recording.
-    pub fn mostly_without(&self, total: &ScenarioTotal) -> Option<f64> {
+    /// The observation period, seconds, if operations of a scenario came in a part of it only: its rate is their number by that time (operational analysis: Denning and Buzen, The operational analysis
+    /// of queueing network models, 1978). Where only chance lies before its first operation and after its last, these tell the rate as in any recording.
+    pub fn observation_period(&self, total: &ScenarioTotal) -> Option<f64> {
         let whole = self.seconds.filter(|_| self.is_observed && is_dated(total) && total.operations > 0)?;
         let (first, last) = (total.first_start? as f64 * 1e-9, total.last_start? as f64 * 1e-9);
         let within = |from: f64, to: f64| -> f64 {
             self.windows.iter().map(|window| (window.1.min(to) - window.0.max(from)).max(0.0)).sum()
         };
         let mean = (last - first) / total.operations as f64;
-        let is_chance = |seconds: &f64| *seconds <= WITHOUT * mean;
+        let is_chance = |seconds: &f64| *seconds <= ABSENT * mean;
         let ends = [within(f64::NEG_INFINITY, first), within(last, f64::INFINITY)];
-        let without: f64 = ends.into_iter().filter(|seconds| !is_chance(seconds)).sum();
-        (without > BRIEF * whole).then_some(whole)
+        let absent: f64 = ends.into_iter().filter(|seconds| !is_chance(seconds)).sum();
+        (absent > BRIEF * whole).then_some(whole)
     }
 
     /// The rate at which operations of a scenario were seen to start. Of one with too few for a rate of its own, so many within the time that was recorded: it
@@ -484,7 +484,7 @@ fn recorded(total: &ScenarioTotal, recording: &Recording) -> Option<Recorded> {
             seconds: nanoseconds as f64 * 1e-9,
         });
     }
-    if let Some(seconds) = recording.mostly_without(total) {
+    if let Some(seconds) = recording.observation_period(total) {
         return Some(Recorded { recordings: 1, intervals: total.operations, seconds });
     }
     let recordings = recordings(total, recording)?;

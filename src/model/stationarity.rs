@@ -122,7 +122,7 @@ fn of_all(finding: Diagnostic) -> Diagnostic {
 /// mean rate of all of the time.
 fn for_a_time(scenario: &str, total: &ScenarioTotal, recording: &Recording) -> Option<Diagnostic> {
     let (own, whole) = recording.around(total)?;
-    let is_mean = recording.mostly_without(total).is_some();
+    let is_mean = recording.observation_period(total).is_some();
     let part = own / whole;
     let goes_on = is_mean || own > 0.0 && part <= FOR_A_TIME;
     if !goes_on || total.operations < OFTEN {

@@ -434,7 +434,9 @@ impl<M: Medium> Worker<M> {
 
     /// Since when all operations are in sub-models, and up to when.
     fn uptime(&self) -> Option<(Nanos, Nanos)> {
-        let folded = self.clock.saturating_sub(self.working.gathering.grace).saturating_sub(ON_ITS_WAY);
+        // Traces that lack a span are folded last.
+        let waits = self.working.gathering.grace.max(self.working.gathering.limit);
+        let folded = self.clock.saturating_sub(waits).saturating_sub(ON_ITS_WAY);
         self.since.map(|since| (since, folded)).filter(|(since, folded)| since < folded)
     }
 

@@ -26,6 +26,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::diagnostic::Diagnostics;
 use crate::lqn::model::Model;
 use crate::lqn::results::Results;
+use crate::model::parameter::Path;
 
 use guess::Ends;
 
@@ -137,11 +138,15 @@ pub struct SweepOptions {
     pub threads: usize,
     /// Whether points start from their neighbours' solutions.
     pub warm: bool,
+    /// Parameters that are given as they are, and not relative to what traces tell: these are certain.
+    pub given: Vec<Path>,
+    /// Whether figures of traces have intervals, in sweeps of no more than 256 points.
+    pub has_intervals: bool,
 }
 
 impl Default for SweepOptions {
     fn default() -> Self {
-        Self { solver: SolveOptions::default(), threads: 1, warm: true }
+        Self { solver: SolveOptions::default(), threads: 1, warm: true, given: Vec::new(), has_intervals: true }
     }
 }
 

@@ -25,10 +25,6 @@ pub struct Question {
     pub measures: Vec<Figure>,
     /// How points are solved.
     pub options: SweepOptions,
-    /// Parameters that are given as they are, and not relative to what traces tell: these are certain.
-    pub given: Vec<Path>,
-    /// Whether figures of traces have intervals, in sweeps of no more than 256 points.
-    pub has_intervals: bool,
 }
 
 /// Points of a sweep of traces whose figures have intervals (ours): each is solved up to 11 times more.
@@ -42,7 +38,7 @@ struct Left<'q> {
 
 impl Left<'_> {
     fn is_given(&self, path: &[&str]) -> bool {
-        self.question.given.iter().any(|own| own.names() == path)
+        self.question.options.given.iter().any(|own| own.names() == path)
     }
 }
 
@@ -129,7 +125,7 @@ impl Question {
         };
         let figures: Vec<Option<f64>> = self.measures.iter().map(figure).collect();
         let intervals = match &asked.origins {
-            Some(origins) if self.has_intervals && self.grid().len() <= MOST_POINTS => {
+            Some(origins) if self.options.has_intervals && self.grid().len() <= MOST_POINTS => {
                 let left = Left { question: self, subject };
                 doubt::intervals((&asked.model, origins), results, (&self.measures, &figures), &left)
             }

@@ -26,8 +26,8 @@ pub fn checked(question: &Question, subjects: &[(String, Subject)], mut table: T
         return (table, Some(finding.with_hint(hint)));
     }
     let solver = SolveOptions::from(SimulateOptions { precision: PRECISION, ..SimulateOptions::default() });
-    let options = SweepOptions { solver, ..question.options.clone() };
-    let again = Question { options, has_intervals: false, ..question.clone() }.ask(subjects, &|| ());
+    let options = SweepOptions { solver, has_intervals: false, ..question.options.clone() };
+    let again = Question { options, ..question.clone() }.ask(subjects, &|| ());
     let (all, mut simulated) = (table.points.len(), 0);
     for (own, again) in table.points.iter_mut().zip(again.points) {
         // Simulations that are less sure than they were asked to be are nearer all the same.

@@ -39,9 +39,8 @@ impl WrittenQuestion<'_> {
             errors.push(Diagnostic::error(codes::SWEEP, Place::Nowhere, message));
         }
         let Some(((_, first), others)) = subjects.split_first() else {
-            let options = SweepOptions { solver: SolveOptions::default(), threads, warm };
-            let given = Vec::new();
-            return Ok(Question { axes: Vec::new(), measures: Vec::new(), options, given, has_intervals: true });
+            let options = SweepOptions { threads, warm, ..SweepOptions::default() };
+            return Ok(Question { axes: Vec::new(), measures: Vec::new(), options });
         };
         let axes = kept(self.vary.iter().map(|text| first.axis(text)), &mut errors);
         let set: Vec<Path> = self.set.iter().filter_map(|text| Some(first.change(text).ok()?.path)).collect();
@@ -61,9 +60,9 @@ impl WrittenQuestion<'_> {
         if measures.is_empty() {
             measures = usual(subjects);
         }
-        let options = SweepOptions { solver: solver(&measures), threads, warm };
         let given = self.set.iter().chain(self.vary).filter_map(|text| given(text, first)).collect();
-        let question = Question { axes, measures, options, given, has_intervals: true };
+        let options = SweepOptions { solver: solver(&measures), threads, warm, given, ..SweepOptions::default() };
+        let question = Question { axes, measures, options };
         let count = question.grid().len();
         if count > MOST {
             let message = format!("the sweep has {count} points, more than {MOST}");

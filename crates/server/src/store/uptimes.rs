@@ -5,8 +5,8 @@ use super::database::Database;
 use super::rows::bounds;
 use crate::deployment::Times;
 
-/// Those that are closer are one: exporters send again what was refused for as long, nanoseconds.
-const CLOSE: u64 = 60_000_000_000;
+/// Those that are closer are one, nanoseconds: exporters send again what was refused for a minute, and the last 40 s before a stop may not be folded.
+const CLOSE: u64 = 100_000_000_000;
 
 /// Adds a time. One row is made of those that are close.
 pub fn write(database: &dyn Database, (begin, end): (u64, u64)) -> Result<(), StoreError> {
