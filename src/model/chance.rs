@@ -28,16 +28,14 @@ const BUSIEST: f64 = 0.95;
 pub fn rate_error(total: &ScenarioTotal, recording: &Recording) -> Option<f64> {
     recording.rate(total)?;
     let bursts = if recorded_at_once(total, recording) { stationarity::dispersion(total) } else { 1.0 };
-    // Of a time without operations at an end, one stretch has all of them.
-    let bursts = recording
-        .observation_period(total)
-        .zip(recording.around(total))
-        .map_or(bursts, |(whole, (own, _))| bursts.max(total.operations as f64 * (1.0 - own / whole)));
     let of_all = total.sampled.operations == total.operations;
     let traced = if of_all { total.sampled.effective() } else { total.operations as f64 };
     // Where requests were counted, those that were not traced tell the rate, too. Thinning leaves what bursts add in proportion to what is left.
     let arrivals = if total.sampled.counted > 0 { total.sampled.counted as f64 } else { traced };
-    Some(NORMAL * (1.0 / arrivals + (bursts - 1.0) / traced).sqrt())
+    // A scenario that is absent for a part of the time may be there for all of another such time, or for none (ours).
+    let absent = recording.observation_period(total).and_then(|_| recording.around(total));
+    let absent = absent.map_or(0.0, |(own, whole)| 1.0 - own / whole);
+    Some(NORMAL * (1.0 / arrivals + (bursts - 1.0) / traced + absent.powi(2)).sqrt())
 }
 
 /// The 95 % interval of the mean response, as the logarithm of a factor to both sides: that of independent responses, or where it is wider that of means of stretches of

@@ -54,21 +54,24 @@ impl Load {
     /// The least load: one operation at a time, one after another.
     pub const ALONE: Self = Self::Closed { population: 1, think_time: 0.0 };
 
-    /// So many times as large: customers, rounded to whole ones, or arrivals.
+    /// So many times as large: [`customers`], or arrivals.
     #[must_use]
     pub fn times(self, times: f64) -> Self {
         match self {
             Self::Closed { population, think_time } => {
-                Self::Closed { population: customers(population, times), think_time }
+                let (population, think_time) = customers(population, think_time, times);
+                Self::Closed { population, think_time }
             }
             Self::Open { rate } => Self::Open { rate: rate * times },
         }
     }
 }
 
-/// So many times the customers, rounded to whole ones; one at least.
-pub fn customers(population: u32, times: f64) -> u32 {
-    (f64::from(population) * times).round().clamp(1.0, f64::from(u32::MAX)) as u32
+/// So many times the customers, rounded to whole ones, one at least; their think time makes up for what rounding adds.
+pub fn customers(population: u32, think_time: f64, times: f64) -> (u32, f64) {
+    let wanted = f64::from(population) * times;
+    let rounded = wanted.round().clamp(1.0, f64::from(u32::MAX));
+    (rounded as u32, think_time * rounded / wanted)
 }
 
 impl fmt::Display for Load {
@@ -186,8 +189,8 @@ pub struct Recording {
     seconds: Option<f64>,
     /// Stretches of time in which operations of any scenario started without a pause, or would have been taken in, seconds, in order.
     windows: Vec<(f64, f64)>,
-    /// Whether it is known when operations would have been taken in, had they come.
-    is_observed: bool,
+    /// When operations would have been taken in, had they come; empty where nothing tells.
+    observed: Vec<(f64, f64)>,
 }
 
 impl Recording {
@@ -196,10 +199,11 @@ impl Recording {
         if sub.observed.is_empty() {
             return Self::of_operations(sub.scenarios.values());
         }
-        let observed = sub.observed.iter().map(|(from, to)| (*from as f64 * 1e-9, *to as f64 * 1e-9));
+        let observed: Vec<(f64, f64)> =
+            sub.observed.iter().map(|(from, to)| (*from as f64 * 1e-9, *to as f64 * 1e-9)).collect();
         let own = sub.scenarios.values().filter(|total| is_dated(total)).flat_map(recorded_windows);
-        let windows = windows(observed.chain(own).collect());
-        Self { seconds: Some(seconds(&windows)), windows, is_observed: true }
+        let windows = windows(observed.iter().copied().chain(own).collect());
+        Self { seconds: Some(seconds(&windows)), windows, observed }
     }
 
     /// Of these scenarios. Those with operations enough for a rate tell; where none has, all of them together.
@@ -207,7 +211,7 @@ impl Recording {
         let often = totals.clone().filter(|total| total.operations >= ENOUGH);
         let windows = windows(often.flat_map(recorded_windows).collect());
         if !windows.is_empty() {
-            return Self { seconds: Some(seconds(&windows)), windows, is_observed: false };
+            return Self { seconds: Some(seconds(&windows)), windows, observed: Vec::new() };
         }
         let dated = totals.filter(|total| is_dated(total));
         let operations: u64 = dated.clone().map(|total| total.operations).sum();
@@ -218,7 +222,7 @@ impl Recording {
             // So many starts have an interval less between them.
             Some(between * operations as f64 / (operations - 1) as f64).filter(|seconds| *seconds > 0.0)
         };
-        Self { seconds: (operations >= ENOUGH).then(seconds).flatten(), windows, is_observed: false }
+        Self { seconds: (operations >= ENOUGH).then(seconds).flatten(), windows, observed: Vec::new() }
     }
 
     /// Whether operations of other scenarios started throughout most of a pause of one, between these nanoseconds: the recording went on, and the scenario came in bursts.
@@ -232,23 +236,32 @@ impl Recording {
 
     /// The time from the first operation of a scenario to its last, and that of the one recording in which it lies, seconds, where all clocks tell dates.
     pub fn around(&self, total: &ScenarioTotal) -> Option<(f64, f64)> {
-        let own = total.last_start?.abs_diff(total.first_start?) as f64 * 1e-9;
+        let whole = self.seconds.filter(|_| is_dated(total))?;
+        let (first, last) = (total.first_start? as f64 * 1e-9, total.last_start? as f64 * 1e-9);
+        if !self.observed.is_empty() {
+            return Some((self.within(first, last), whole));
+        }
         // Of several recordings each may have scenarios of its own.
-        let is_one = self.is_observed || self.windows.len() == 1;
-        self.seconds.filter(|_| is_dated(total) && is_one).map(|whole| (own, whole))
+        (self.windows.len() == 1).then_some((last - first, whole))
+    }
+
+    /// How long it was recorded between these seconds.
+    fn within(&self, from: f64, to: f64) -> f64 {
+        self.windows.iter().map(|window| (window.1.min(to) - window.0.max(from)).max(0.0)).sum()
     }
 
     /// The observation period, seconds, if operations of a scenario came in a part of it only: its rate is their number by that time (operational analysis: Denning and Buzen, The operational analysis
-    /// of queueing network models, 1978). Where only chance lies before its first operation and after its last, these tell the rate as in any recording.
+    /// of queueing network models, 1978). Where only chance lies before its first operation and after its last, these tell the rate as in any recording. So they do where all of them are of a time of which
+    /// nothing is known: a recording that was sent later.
     pub fn observation_period(&self, total: &ScenarioTotal) -> Option<f64> {
-        let whole = self.seconds.filter(|_| self.is_observed && is_dated(total) && total.operations > 0)?;
+        let whole = self.seconds.filter(|_| is_dated(total) && total.operations > 0)?;
         let (first, last) = (total.first_start? as f64 * 1e-9, total.last_start? as f64 * 1e-9);
-        let within = |from: f64, to: f64| -> f64 {
-            self.windows.iter().map(|window| (window.1.min(to) - window.0.max(from)).max(0.0)).sum()
-        };
+        if !self.observed.iter().any(|(from, to)| *from <= last && first <= *to) {
+            return None;
+        }
         let mean = (last - first) / total.operations as f64;
         let is_chance = |seconds: &f64| *seconds <= ABSENT * mean;
-        let ends = [within(f64::NEG_INFINITY, first), within(last, f64::INFINITY)];
+        let ends = [self.within(f64::NEG_INFINITY, first), self.within(last, f64::INFINITY)];
         let absent: f64 = ends.into_iter().filter(|seconds| !is_chance(seconds)).sum();
         (absent > BRIEF * whole).then_some(whole)
     }
@@ -282,7 +295,7 @@ pub fn rates_depend_on_observed(sub: &SubModel) -> bool {
         (Some(own), Some(alone)) => (own / alone - 1.0).abs() > BRIEF,
         (own, alone) => own.is_some() != alone.is_some(),
     };
-    own.is_observed && sub.scenarios.values().any(differs)
+    !own.observed.is_empty() && sub.scenarios.values().any(differs)
 }
 
 /// How long all of these are together.

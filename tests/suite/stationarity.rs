@@ -109,9 +109,14 @@ fn a_scenario_has_the_mean_rate_of_a_time_that_was_observed() {
     // Ten minutes, of which a minute has operations: other such times may have none.
     let (rate, error, told) = of(&[(-300, 300)]);
     assert_eq!((rate, told), (1.0, true));
-    assert!((1.8..2.0).contains(&error), "{error}");
+    assert!((1.7..2.0).contains(&error), "{error}");
     // Of an hour at which nobody took anything in nothing is known.
     assert_eq!(of(&[(-3900, -3600), (0, 300)]).0, 1.0);
+    // Nor is anything known of the time of a recording that was sent later.
+    assert_eq!(of(&[(3600, 4200)]), (10.0, of(&[]).1, false));
+    // Some seconds without operations at an end say little against a rate.
+    let (rate, error, told) = of(&[(0, 66)]);
+    assert!((8.9..9.2).contains(&rate) && (0.1..0.3).contains(&error) && told, "{rate} {error}");
 }
 
 #[test]

@@ -93,6 +93,12 @@ fn all_loads_are_scaled_at_once() {
     for (one, other) in scaled.iter().zip(&each) {
         assert_eq!(one[1..], other[1..]);
     }
+    // One customer and a third is one with less time to think.
+    let one = &["--set", "scenario.set-up.population=1", "--set", "scenario.set-up.think_time=1 s"];
+    let scaled = ask(&[&["whatif"], &CASE[..], one, &["--vary", "load=1.3"]].concat());
+    let think = format!("scenario.set-up.think_time={} s", 1.0 / 1.3);
+    let each = ask(&[&["whatif"], &CASE[..], &one[..2], &["--vary", &think]].concat());
+    assert_eq!(scaled[0][1..], each[0][1..]);
     let folder = Folder::new();
     let file = folder.path("shop.lqn").to_string_lossy().into_owned();
     let (code, _, errors) = run(&["model", shop, "--format", "lqn", "-o", &file]);

@@ -25,7 +25,7 @@ use crate::recent::Recent;
 use crate::service::WRONG;
 use crate::spans::{NoIdentifier, SpanBytes, each_span};
 use crate::store::exemplars::{Exemplar, witnesses};
-use crate::store::{Checkpoint, Progress, Store, StoreError};
+use crate::store::{Checkpoint, Progress, Store, StoreError, Uptime};
 
 /// How the worker works.
 #[derive(Clone, Debug)]
@@ -46,7 +46,7 @@ pub struct Working {
 
 const SECOND: Nanos = 1_000_000_000;
 /// Where nothing comes, that is written so often.
-const IDLE: Nanos = 30 * SECOND;
+const IDLE: Nanos = 10 * SECOND;
 /// How long spans are on their way at most: SDKs and collectors send what they have every five seconds each.
 const ON_ITS_WAY: Nanos = 10 * SECOND;
 /// How long nothing must have come of a trace that is complete, unless told otherwise. SDKs send what they have every five seconds: the spans of
@@ -139,8 +139,8 @@ pub struct Worker<M: Medium> {
     ahead: Ahead,
     /// Traces to be kept of it.
     exemplars: Vec<Exemplar>,
-    /// Since when it follows what comes.
-    since: Option<Nanos>,
+    /// Since when it follows what comes, and up to when the store has that.
+    since: Option<(Nanos, Option<Nanos>)>,
     /// Whether anything came since the last checkpoint.
     changed: bool,
     /// Whether the clock came back since then.
@@ -350,7 +350,7 @@ impl<M: Medium> Worker<M> {
     /// Lets time pass: `now`, nanoseconds since 1970.
     pub fn advance(&mut self, now: Nanos) {
         self.pass(now);
-        self.since.get_or_insert(self.clock);
+        self.since.get_or_insert((self.clock, None));
         self.fold_as_it_comes();
     }
 
@@ -433,11 +433,13 @@ impl<M: Medium> Worker<M> {
     }
 
     /// Since when all operations are in sub-models, and up to when.
-    fn uptime(&self) -> Option<(Nanos, Nanos)> {
+    fn uptime(&self) -> Option<Uptime> {
+        let gathering = &self.working.gathering;
         // Traces that lack a span are folded last.
-        let waits = self.working.gathering.grace.max(self.working.gathering.limit);
-        let folded = self.clock.saturating_sub(waits).saturating_sub(ON_ITS_WAY);
-        self.since.map(|since| (since, folded)).filter(|(since, folded)| since < folded)
+        let waits = if self.assembler.spans() > 0 { gathering.grace.max(gathering.limit) } else { 0 };
+        let end = self.clock.saturating_sub(waits).saturating_sub(ON_ITS_WAY);
+        let (begin, written) = self.since?;
+        (written.unwrap_or(begin) < end).then_some(Uptime { written, begin, end })
     }
 
     /// Folds what is ready, and writes where it stands; gives the position before which the journal is no longer needed.
@@ -471,6 +473,9 @@ impl<M: Medium> Worker<M> {
         if let Err(error) = store.commit(&checkpoint) {
             self.submodels = submodels.into_iter().map(|(start, sum, spans)| (start, (sum, spans))).collect();
             return Err(error.into());
+        }
+        if let (Some((_, written)), Some(uptime)) = (&mut self.since, checkpoint.uptime) {
+            *written = Some(uptime.end);
         }
         self.exemplars.clear();
         self.answers.clear();

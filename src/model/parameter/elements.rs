@@ -234,7 +234,7 @@ impl Element {
     }
 }
 
-/// Makes all loads so many times as large: customers, rounded to whole ones, and rates of open arrivals.
+/// Makes all loads so many times as large: customers, and rates of open arrivals.
 fn scale_loads(model: &mut Model, times: f64) -> Result<(), String> {
     if times <= 0.0 {
         return Err(format!("{times} times the load is none"));
@@ -244,7 +244,7 @@ fn scale_loads(model: &mut Model, times: f64) -> Result<(), String> {
     }
     for task in model.tasks.iter_mut().filter(|task| task.scheduling == Scheduling::Reference) {
         if let Multiplicity::Finite(customers) = &mut task.multiplicity {
-            *customers = load::customers(*customers, times);
+            (*customers, task.think_time) = load::customers(*customers, task.think_time, times);
         }
     }
     Ok(())

@@ -8,6 +8,8 @@ use std::sync::Arc;
 
 use dyelog::lqn::submodel::{EntryTotal, Interaction, ScenarioTotal, SubModel};
 
+use crate::deployment::Times;
+
 /// How many blocks there are at most.
 const MOST_BLOCKS: usize = 240;
 /// Of how many figures the history is kept.
@@ -149,20 +151,27 @@ pub struct History {
     pub figures: BTreeMap<Figure, Vec<Cell>>,
     /// Figures of which nothing is kept, since there are too many.
     pub left_out: u64,
-    /// When it begins, where that is before the first block.
-    begin: Option<u64>,
+    /// Times at which operations were taken in, whether any came or not. Empty where nothing tells: then they were at any time between the first block and the last.
+    observed: Times,
 }
 
 impl History {
-    /// One that begins then, whether there is anything or not.
-    pub fn since(begin: Option<u64>) -> Self {
-        Self { begin, ..Self::default() }
+    /// One of which it is known when operations were taken in.
+    pub fn of(observed: Times) -> Self {
+        Self { observed, ..Self::default() }
     }
 
-    /// Adds a block without operations up to a time.
-    pub fn go_on_until(&mut self, end: u64) {
-        let from = self.blocks.last().map(|last| last.to);
-        self.blocks.extend(from.filter(|from| *from < end).map(|from| Block::without(from, end)));
+    /// Adds blocks without operations from the last one to a time.
+    fn go_on_until(&mut self, end: u64) {
+        let before = self.blocks.last().map(|last| last.to);
+        match before.filter(|_| self.observed.is_empty()) {
+            Some(before) if before < end => self.blocks.push(Block::without(before, end)),
+            _ => {
+                let before = before.unwrap_or(0);
+                let observed = self.observed.iter().map(|(from, to)| ((*from).max(before), (*to).min(end)));
+                self.blocks.extend(observed.filter(|(from, to)| from < to).map(|(from, to)| Block::without(from, to)));
+            }
+        }
     }
 
     /// Takes in an interval that begins no earlier than those before: its begin and length, nanoseconds, and what it has.
@@ -180,10 +189,8 @@ impl History {
                 last.spans += own.spans;
                 last.operations += own.operations;
             }
-            last => {
-                let before = last.map(|last| last.to).or(self.begin);
-                let gap = before.filter(|before| *before < own.from);
-                self.blocks.extend(gap.map(|before| Block::without(before, own.from)));
+            _ => {
+                self.go_on_until(own.from);
                 self.blocks.push(own);
             }
         }
@@ -233,6 +240,9 @@ impl History {
 
     /// Completes what depends on all blocks: seconds of rates, and what callers and tasks did where they did not call, or an instance was not there.
     pub fn finish(&mut self) {
+        if let Some((_, end)) = self.observed.last() {
+            self.go_on_until(*end);
+        }
         while self.blocks.len() > MOST_BLOCKS {
             self.halve();
         }

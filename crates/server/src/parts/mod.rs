@@ -88,12 +88,8 @@ impl Parts {
     /// # Errors
     /// As [`Parts::of`].
     pub fn with_whole(store: &Store, period: Period) -> Result<Option<(Self, SubModel, String)>, StoreError> {
-        let observed = store.observed(period.from, period.to)?;
-        let mut history = History::since(observed.first().map(|own| own.0));
+        let mut history = History::of(store.observed(period.from, period.to)?);
         let whole = store.period_by_interval(period.from, period.to, |glance| history.take_in(glance))?;
-        if let Some((_, end)) = observed.last() {
-            history.go_on_until(*end);
-        }
         history.finish();
         Ok(whole.map(|(submodel, merge)| (Self::in_history(&history), submodel, merge)))
     }

@@ -53,6 +53,7 @@ pub use rows::{Interval, LEVELS, LONGEST, Level};
 use rusqlite::ErrorCode;
 use sqlite::Sqlite;
 pub use sums::Sums;
+pub use uptimes::Uptime;
 use zstd::bulk::Decompressor;
 use zstd::zstd_safe;
 
@@ -151,7 +152,7 @@ pub struct Checkpoint<'c> {
     /// Which services were seen in which deployments.
     pub deployed: &'c Seen,
     /// Since when operations were taken in, and up to when all of them are in sub-models, nanoseconds since 1970.
-    pub uptime: Option<(u64, u64)>,
+    pub uptime: Option<Uptime>,
     /// Totals of metrics.
     pub totals: &'c [(&'c SeriesKey, u64, f64, Standing)],
     /// Whether the clock had been ahead: what was written then counts as written now.

@@ -8,18 +8,34 @@ use crate::deployment::Times;
 /// Those that are closer are one, nanoseconds: exporters send again what was refused for a minute, and the last 40 s before a stop may not be folded.
 const CLOSE: u64 = 100_000_000_000;
 
-/// Adds a time. One row is made of those that are close.
-pub fn write(database: &dyn Database, (begin, end): (u64, u64)) -> Result<(), StoreError> {
+/// A time at which operations were taken in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Uptime {
+    /// Up to when it was written before; `None` where it begins.
+    pub written: Option<u64>,
+    /// Its begin, nanoseconds since 1970.
+    pub begin: u64,
+    /// Its end.
+    pub end: u64,
+}
+
+/// Adds a time, or what it became longer by. One that begins is one with those that are close.
+pub fn write(database: &dyn Database, Uptime { written, begin, end }: Uptime) -> Result<(), StoreError> {
+    if let Some(written) = written {
+        let (written, end) = bounds(written, end);
+        let sql = "UPDATE uptimes SET \"end\" = ?2 WHERE \"end\" = ?1";
+        // What was deleted meanwhile does not come back.
+        if database.run(sql, &[written.into(), end.into()])? > 0 {
+            return Ok(());
+        }
+        return insert(database, (written.cast_unsigned(), end.cast_unsigned()));
+    }
     let (first, last) = bounds(begin.saturating_sub(CLOSE), end.saturating_add(CLOSE));
     let near = [first.into(), last.into()];
     let sql = "SELECT start, \"end\" FROM uptimes WHERE start <= ?2 AND \"end\" >= ?1";
-    let mut there = database.all(sql, &near, |row| Ok((row.unsigned(0)?, row.unsigned(1)?)))?;
-    if there.iter().any(|(start, stop)| *start <= begin && end <= *stop) {
-        return Ok(());
-    }
+    let there = database.all(sql, &near, |row| Ok((row.unsigned(0)?, row.unsigned(1)?)))?;
     database.run("DELETE FROM uptimes WHERE start <= ?2 AND \"end\" >= ?1", &near)?;
-    there.push((begin, end));
-    let begin = there.iter().map(|own| own.0).fold(begin, u64::min);
+    let begin = there.iter().map(|own: &(u64, u64)| own.0).fold(begin, u64::min);
     let end = there.iter().map(|own| own.1).fold(end, u64::max);
     insert(database, (begin, end))
 }

@@ -93,7 +93,29 @@ fn a_server_that_was_off_knows_nothing_of_that_time() {
     server.store.delete(BEGIN + 15 * MINUTE, BEGIN + 18 * MINUTE).unwrap();
     let seconds = |times: Vec<(u64, u64)>| times.iter().map(|(from, to)| (to - from) / SECOND).sum::<u64>();
     let left = server.store.observed(BEGIN, server.now).unwrap();
-    assert_eq!(seconds(off) - seconds(left), 180);
+    assert_eq!(seconds(off) - seconds(left.clone()), 180);
+    // What is deleted stays so, also where it is of a short while ago.
+    let end = server.now - MINUTE;
+    server.store.delete(end - MINUTE, end).unwrap();
+    server.now += MINUTE;
+    server.work();
+    server.checkpoint();
+    assert_eq!(seconds(server.store.observed(BEGIN, server.now).unwrap()), seconds(left));
+}
+
+/// What was recorded earlier and is sent now has the rate that a file tells.
+#[test]
+fn what_is_sent_later_has_the_rate_of_its_recording() {
+    let mut server = Server::new();
+    idle(&mut server, 10);
+    let before = BEGIN - 60 * MINUTE;
+    for number in 0..600 {
+        server.receive(request(&trace(number, before + number * SECOND / 10, &[1])));
+    }
+    idle(&mut server, 10);
+    let (own, told) = rate(&server, before - MINUTE, server.now);
+    assert!((own - 10.0).abs() < 0.1, "{own}");
+    assert!(told.iter().all(|own| !own.contains("of a period of")), "{told:?}");
 }
 
 #[test]
