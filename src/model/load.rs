@@ -54,7 +54,7 @@ impl Load {
     /// The least load: one operation at a time, one after another.
     pub const ALONE: Self = Self::Closed { population: 1, think_time: 0.0 };
 
-    /// So many times as large: [`customers`], or arrivals.
+    /// So many times as large: customers, rounded to whole ones whose think time makes up for that, or arrivals.
     #[must_use]
     pub fn times(self, times: f64) -> Self {
         match self {
