@@ -65,11 +65,11 @@ fn questions_about_far_more_load_are_told() {
         line.map(|line| line.split("about ").nth(1).unwrap_or_default().to_owned())
     };
     assert_eq!(told(&["--vary", "load=1,2,3"]), None);
-    let checkout = "scenario.\"gateway POST /checkout/{id}\".rate=x1,x3.5";
+    let checkout = "scenario.\"gateway POST /checkout/{id}\".rate=x3.5,x1";
     let words = "3.5 times the traced load of scenario `gateway POST /checkout/{id}`";
     assert_eq!(told(&["--vary", checkout]).as_deref(), Some(words));
     assert_eq!(told(&["--vary", "processor.gateway.speed=1,10"]), None);
-    let both = told(&["--set", &checkout.replace("x1,", ""), "--vary", "load=0.5,0.8"]);
+    let both = told(&["--set", &checkout.replace(",x1", ""), "--vary", "load=0.5,0.8"]);
     assert_eq!(both, None);
 }
 

@@ -2,7 +2,7 @@
 
 use crate::diagnostic::quantity::number;
 use crate::diagnostic::{Diagnostic, Place};
-use crate::model::parameter::Subject;
+use crate::model::parameter::{Axis, Path, Subject};
 use crate::model::{Load, ScenarioOrigin, codes};
 use crate::study::sweep::Question;
 
@@ -13,15 +13,19 @@ const FAR: f64 = 3.0;
 /// Warns where a question is about far more load than was traced, as some of its points are.
 pub fn far_from_traced(question: &Question, subject: &Subject) -> Option<Diagnostic> {
     subject.base().origins.as_ref()?;
-    let last = |axis: usize| question.axes[axis].1.values.len().saturating_sub(1);
-    let none = vec![0; question.axes.len()];
-    let all: Vec<usize> = (0..question.axes.len()).map(last).collect();
-    let one = (0..question.axes.len()).filter(|axis| is_load(&question.axes[*axis].0.0[0])).map(|axis| {
-        let mut at = none.clone();
-        at[axis] = last(axis);
+    let greatest = |(path, axis): &(Path, Axis)| {
+        let values = axis.values.iter().map(|value| value.number().unwrap_or_default());
+        let greatest = values.enumerate().max_by(|one, other| one.1.total_cmp(&other.1));
+        greatest.filter(|_| is_load(&path.0[0])).map_or(0, |(place, _)| place)
+    };
+    let all: Vec<usize> = question.axes.iter().map(greatest).collect();
+    let one = (0..all.len()).map(|axis| {
+        let mut at = vec![0; all.len()];
+        at[axis] = all[axis];
         at
     });
-    let mut corners: Vec<Vec<usize>> = one.chain([none.clone(), all]).collect();
+    // Each load by itself, for where one setting takes the place of another.
+    let mut corners: Vec<Vec<usize>> = one.chain([vec![0; all.len()], all.clone()]).collect();
     corners.sort();
     corners.dedup();
     let times = corners.iter().filter_map(|at| {

@@ -84,7 +84,7 @@ fn tables_are_made_once_and_later_ones_are_refused() {
     home.open().put_observations(&[json::parse("test", &reports).unwrap()], 0).unwrap();
     psql(
         &home,
-        "DROP TABLE deployed; DROP TABLE sums; DROP TABLE asides; DROP TABLE answers; DROP INDEX observations_merged; DROP INDEX observations_by_level; ALTER TABLE observations DROP COLUMN level;
+        "DROP TABLE uptimes; DROP TABLE deployed; DROP TABLE sums; DROP TABLE asides; DROP TABLE answers; DROP INDEX observations_merged; DROP INDEX observations_by_level; ALTER TABLE observations DROP COLUMN level;
          ALTER TABLE observations DROP COLUMN touched; ALTER TABLE observations DROP COLUMN ranges;
          UPDATE store_version SET version = 4",
     );
