@@ -45,7 +45,7 @@ pub struct Working {
 }
 
 const SECOND: Nanos = 1_000_000_000;
-/// Where nothing comes, that is written so often.
+/// A checkpoint comes so often where nothing else does: it tells that the server was up.
 const IDLE: Nanos = 10 * SECOND;
 /// How long spans are on their way at most: SDKs and collectors send what they have every five seconds each.
 const ON_ITS_WAY: Nanos = 10 * SECOND;

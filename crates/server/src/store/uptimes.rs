@@ -1,4 +1,6 @@
-//! When the server took in what was sent to it: a row from a start to what it had folded last, so that a time without operations is told from one that nobody recorded.
+//! When the server took in what was sent to it: a row a run, from its start to what it folded last.
+//!
+//! They tell a time without operations from one that nobody recorded.
 
 use super::StoreError;
 use super::database::Database;
@@ -22,13 +24,11 @@ pub struct Uptime {
 /// Adds a time, or what it became longer by. One that begins is one with those that are close.
 pub fn write(database: &dyn Database, Uptime { written, begin, end }: Uptime) -> Result<(), StoreError> {
     if let Some(written) = written {
-        let (written, end) = bounds(written, end);
+        let (before, now) = bounds(written, end);
         let sql = "UPDATE uptimes SET \"end\" = ?2 WHERE \"end\" = ?1";
+        let longer = database.run(sql, &[before.into(), now.into()])?;
         // What was deleted meanwhile does not come back.
-        if database.run(sql, &[written.into(), end.into()])? > 0 {
-            return Ok(());
-        }
-        return insert(database, (written.cast_unsigned(), end.cast_unsigned()));
+        return if longer > 0 { Ok(()) } else { insert(database, (written, end)) };
     }
     let (first, last) = bounds(begin.saturating_sub(CLOSE), end.saturating_add(CLOSE));
     let near = [first.into(), last.into()];
@@ -53,19 +53,22 @@ pub fn set_back(database: &dyn Database, clock: u64) -> Result<(), StoreError> {
 
 /// Those of a period, in order and apart, cut at its ends.
 pub fn read(database: &dyn Database, from: u64, to: u64) -> Result<Times, StoreError> {
+    let found = reaching_into(database, from, to)?;
+    Ok(found.into_iter().map(|(begin, end)| (begin.max(from), end.min(to))).collect())
+}
+
+/// Those of which anything lies in a period, in order.
+fn reaching_into(database: &dyn Database, from: u64, to: u64) -> Result<Times, StoreError> {
     let (first, last) = bounds(from, to);
     let sql = "SELECT start, \"end\" FROM uptimes WHERE start < ?2 AND \"end\" > ?1 ORDER BY start";
-    let found = database.all(sql, &[first.into(), last.into()], |row| Ok((row.unsigned(0)?, row.unsigned(1)?)))?;
-    Ok(found.into_iter().map(|(begin, end): (u64, u64)| (begin.max(from), end.min(to))).collect())
+    database.all(sql, &[first.into(), last.into()], |row| Ok((row.unsigned(0)?, row.unsigned(1)?)))
 }
 
 /// Removes those of a period: of one that goes beyond, that part.
 pub fn delete(database: &dyn Database, from: u64, to: u64) -> Result<(), StoreError> {
+    let found = reaching_into(database, from, to)?;
     let (first, last) = bounds(from, to);
-    let within = [first.into(), last.into()];
-    let sql = "SELECT start, \"end\" FROM uptimes WHERE start < ?2 AND \"end\" > ?1";
-    let found = database.all(sql, &within, |row| Ok((row.unsigned(0)?, row.unsigned(1)?)))?;
-    database.run("DELETE FROM uptimes WHERE start < ?2 AND \"end\" > ?1", &within)?;
+    database.run("DELETE FROM uptimes WHERE start < ?2 AND \"end\" > ?1", &[first.into(), last.into()])?;
     for (begin, end) in found {
         for rest in [(begin, from), (to, end)].into_iter().filter(|(begin, end)| begin < end) {
             insert(database, rest)?;
