@@ -9,7 +9,7 @@ use dyelog::model::parameter::{Subject, check_axis, check_change};
 use dyelog::report::plot::{self, Ink};
 use dyelog::report::whatif;
 use dyelog::study::figure::Figure;
-use dyelog::study::sweep::{self, State, Table, WrittenQuestion};
+use dyelog::study::sweep::{self, Before, State, Table, WrittenQuestion};
 
 use crate::cli::args::{OutputArguments, SourceArguments};
 use crate::cli::exit::Exit;
@@ -92,8 +92,8 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     let subjects = source::subjects(&sets, &arguments.source, terminal)?;
     let mut subjects: Vec<(String, Questioned)> = sets.iter().map(|files| name(files)).zip(subjects).collect();
     let written = WrittenQuestion { set: &arguments.set, vary: &arguments.vary, show: &arguments.show };
-    let otherwise = |(_, questioned): &(String, Questioned)| sweep::otherwise(&questioned.subject, &written);
-    let others: Vec<_> = if arguments.list { Vec::new() } else { subjects.iter().map(otherwise).collect() };
+    let before = |(_, questioned): &(String, Questioned)| Before::of(&questioned.subject, &written);
+    let before: Vec<_> = if arguments.list { Vec::new() } else { subjects.iter().map(before).collect() };
     let asks_percentiles = arguments.show.iter().any(|text| Figure::is_percentile(text));
     let simulating = asks_percentiles.then(|| arguments.source.reduce.thread_count());
     for (name, questioned) in &mut subjects {
@@ -125,7 +125,7 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     }
     let subjects: Vec<(String, Subject)> =
         subjects.into_iter().map(|(name, questioned)| (name, questioned.subject)).collect();
-    let table = ask(arguments, &written, (&subjects, others), terminal)?;
+    let table = ask(arguments, &written, (&subjects, &before), terminal)?;
     let text = match arguments.format {
         Format::Text => whatif::text(&table, terminal.look(&arguments.output)),
         Format::Json => whatif::json(&table),
@@ -165,13 +165,10 @@ pub fn gather<T>(found: impl Iterator<Item = Result<T, Diagnostic>>) -> (Vec<T>,
     (well, wrong)
 }
 
-/// A subject as it is read otherwise, if it can be, and how.
-type Otherwise = Option<(Subject, Vec<String>)>;
-
 fn ask(
     arguments: &Arguments,
     written: &WrittenQuestion<'_>,
-    (subjects, others): (&[(String, Subject)], Vec<Otherwise>),
+    (subjects, before): (&[(String, Subject)], &[Before]),
     terminal: &Terminal,
 ) -> Result<Table, Failure> {
     let question = written.of(subjects, arguments.source.reduce.thread_count(), !arguments.cold)?;
@@ -180,17 +177,9 @@ fn ask(
         terminal.report(&question.without_effect(subject));
         terminal.report(&Vec::from_iter(sweep::far_from_traced(&question, subject)));
     }
-    let mut table = question.ask(subjects, &|| progress.advance(1));
+    let (table, findings) = question.answer(subjects, before, &|| progress.advance(1));
     progress.done();
-    for (number, (other, which)) in others.into_iter().enumerate().filter_map(|(number, other)| Some((number, other?)))
-    {
-        let with_others = question.ask(&[(subjects[number].0.clone(), other)], &|| ());
-        let finding = sweep::hang_on_servers(&table, number, &with_others, &which);
-        terminal.report(&Vec::from_iter(finding));
-        sweep::include(&mut table, number, &with_others);
-    }
-    let (table, unlike) = sweep::checked(&question, subjects, table);
-    terminal.report(&Vec::from_iter(unlike));
+    terminal.report(&findings);
     Ok(table)
 }
 

@@ -372,7 +372,7 @@ const BURSTS: &str = "one of these may be why: arrivals that come in bursts, wor
 const LOAD: &str = "set `rate`, or `population` and `think_time`, of the scenario";
 
 /// A model in which nothing ever queues, with its results.
-fn without_queues(mut model: Model) -> Option<(Model, Results)> {
+pub(super) fn without_queues(mut model: Model) -> Option<(Model, Results)> {
     for processor in &mut model.processors {
         (processor.scheduling, processor.multiplicity) = (Scheduling::Delay, Multiplicity::Infinite);
     }

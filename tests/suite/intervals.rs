@@ -6,7 +6,7 @@ use dyelog::model::parameter::Subject;
 use dyelog::model::{Configuration, complete};
 use dyelog::study::few_operations;
 use dyelog::study::interval::Interval;
-use dyelog::study::sweep::{WrittenQuestion, include, otherwise, set};
+use dyelog::study::sweep::{Before, WrittenQuestion, set};
 
 use crate::law::reduced;
 use crate::servers::{DEMAND, spans, station};
@@ -65,20 +65,27 @@ fn nine_of_ten_intervals_hold_the_mean() {
 }
 
 /// What is predicted for a station under another load, with its interval, or that there is no steady state.
-fn predicted((servers, busy): (u32, f64), count: usize, seed: u64, rate: &str) -> Option<(f64, Interval)> {
+fn predicted(station: (u32, f64), count: usize, seed: u64, rate: &str) -> Option<(f64, Interval)> {
+    configured(station, count, seed, (rate, ""))
+}
+
+/// The same with a configuration.
+fn configured(
+    (servers, busy): (u32, f64),
+    count: usize,
+    seed: u64,
+    (rate, configuration): (&str, &str),
+) -> Option<(f64, Interval)> {
     let text = spans(&station(seed, servers, busy, count), 1000, |_| true);
     let sub = reduced("t.jsonl", text.as_bytes());
-    let mut subject = Subject::of_traces(sub, &"t.toml".into(), "", false).expect("there are requests");
+    let mut subject = Subject::of_traces(sub, &"t.toml".into(), configuration, false).expect("there are requests");
     let set_rate = [format!("scenario.\"host serve\".rate={rate}")];
     let written = WrittenQuestion { set: &set_rate, vary: &[], show: &["response".to_owned()] };
-    let other = otherwise(&subject, &written);
+    let before = [Before::of(&subject, &written)];
     set(&mut subject, &set_rate).expect("it has a rate");
     let subjects = [("t".to_owned(), subject)];
     let question = written.of(&subjects, 1, true).expect("it is sound");
-    let mut table = question.ask(&subjects, &|| ());
-    if let Some((other, _)) = other {
-        include(&mut table, 0, &question.ask(&[("t".to_owned(), other)], &|| ()));
-    }
+    let (table, _) = question.answer(&subjects, &before, &|| ());
     let point = &table.points[0];
     Some((point.figures[0]?, point.intervals[0].expect("a figure of traces has an interval")))
 }
@@ -128,6 +135,22 @@ fn the_error_of_a_rate_counts_where_it_was_traced() {
     let (other, times) = predicted(station, 1000, 5, "x1.3").expect("it has a steady state");
     let width = |figure: f64, own: Interval| (own.high / figure).ln();
     assert!(width(other, times) > 1.1 * width(figure, given), "{times:?} and {given:?}");
+}
+
+/// A model that misses the traced responses misses others, and intervals say so: this one is told of four fifths of the demand.
+#[test]
+fn what_a_model_misses_counts_in_intervals() {
+    let configuration =
+        format!("[processor.host]\nmultiplicity = 1\n\n[demand.entry]\nserve = \"{} ms\"\n", 800.0 * DEMAND);
+    let (mut held, mut far) = (0, 0);
+    for seed in 1..=24 {
+        let given = ("x1.3", &configuration[..]);
+        let (figure, own) = configured((1, 0.5), 2000, seed, given).expect("it has a steady state");
+        let truth = mean_response(1, 0.5 * 1.3);
+        held += usize::from(own.low <= truth && truth <= own.high);
+        far += usize::from((figure / truth).ln().abs() > 0.3);
+    }
+    assert!(held >= 20 && far == 24, "{held} held, {far} far");
 }
 
 /// Under the load that was traced, a prediction is as far off as the mean of the traced operations at least.

@@ -6,18 +6,19 @@
 //! depends on the grid alone, not on the number of threads. The last point of each tile is solved from scratch as well:
 //! should that lead somewhere else, all points of the tile are solved from scratch.
 
+mod answer;
 mod far;
 mod guess;
+mod missed;
 mod otherwise;
 mod question;
 mod simulated;
 mod table;
 mod written;
 
+pub use answer::Before;
 pub use far::far_from_traced;
-pub use otherwise::{hang_on_servers, include, otherwise};
 pub use question::Question;
-pub use simulated::checked;
 pub use table::{Point, State, Table, Varied};
 pub use written::{WrittenQuestion, set};
 

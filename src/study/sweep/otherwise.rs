@@ -29,21 +29,23 @@ pub fn otherwise(subject: &Subject, question: &WrittenQuestion<'_>) -> Option<(S
     Some((other, which))
 }
 
-/// Lets intervals of one subject hold what the same points are with other servers that fit as well, in sweeps whose figures have intervals.
-pub fn include(taken: &mut Table, subject: usize, others: &Table) {
+/// Lets intervals of one subject hold what the same points are with other servers that fit as well, in sweeps whose figures have intervals. `solved` has the figures as the solver tells them, as
+/// `others` has; where `taken` has others of them, what differs is as large a part of these.
+pub fn include(taken: &mut Table, solved: &Table, subject: usize, others: &Table) {
     if others.points.len() > MOST_POINTS {
         return;
     }
-    let own = taken.points.iter_mut().filter(|point| point.subject == subject);
-    for (point, other) in own.zip(&others.points) {
+    let own = taken.points.iter_mut().zip(&solved.points).filter(|(point, _)| point.subject == subject);
+    for ((point, solved), other) in own.zip(&others.points) {
         point.intervals.resize(taken.measures.len(), None);
         for (number, measure) in taken.measures.iter().enumerate() {
             let Some(figure) = point.figures[number].filter(|_| measure.part().is_none()) else { continue };
+            let factor = solved.figures[number].filter(|own| *own > 0.0).map_or(1.0, |own| figure / own);
             let certain = |figure: f64| Interval { low: figure, high: figure };
             let grows = matches!(measure.quantity(), Quantity::Response | Quantity::Service);
             let of_other = match (other.intervals.get(number).copied().flatten(), other.figures[number]) {
-                (Some(interval), _) => interval,
-                (None, Some(figure)) => certain(figure),
+                (Some(interval), _) => interval.times(factor),
+                (None, Some(figure)) => certain(figure).times(factor),
                 (None, None) if grows => Interval { low: figure, high: f64::INFINITY },
                 (None, None) => continue,
             };

@@ -5,7 +5,7 @@ use crate::lqn::Model;
 use crate::lqn::results::Results;
 use crate::model::parameter::{Asked, Axis, Change, Path, Subject, Value};
 use crate::model::{Load, ScenarioOrigin};
-use crate::solve::solve;
+use crate::solve::{Method, solve};
 use crate::study::backlog::beside_backlogs;
 use crate::study::doubt::{self, Observed};
 use crate::study::effect::no_difference;
@@ -92,7 +92,8 @@ impl Question {
             let found = sweep(&grid, &self.options, build, read, told);
             for (place, found) in found.into_iter().enumerate() {
                 let (figures, intervals, state) = found.unwrap_or_else(|reasons| self.failed(&reasons));
-                points.push(Point { subject: number, at: grid.point(place), figures, intervals, state });
+                let (at, is_simulated) = (grid.point(place), self.options.solver.method == Method::Simulation);
+                points.push(Point { subject: number, at, figures, intervals, state, is_simulated });
             }
         }
         Table {

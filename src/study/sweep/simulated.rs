@@ -39,7 +39,7 @@ pub fn checked(question: &Question, subjects: &[(String, Subject)], mut table: T
                 interval.map(|interval| interval.times(factor.unwrap_or(1.0)))
             });
             own.intervals = moved.collect();
-            own.figures = again.figures;
+            (own.figures, own.is_simulated) = (again.figures, true);
             simulated += 1;
         }
     }

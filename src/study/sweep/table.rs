@@ -44,6 +44,8 @@ pub struct Point {
     pub intervals: Vec<Option<Interval>>,
     /// How far it can be relied on.
     pub state: State,
+    /// Whether a simulation tells its figures.
+    pub is_simulated: bool,
 }
 
 /// How far a point can be relied on.
