@@ -6,14 +6,14 @@ use std::sync::Arc;
 use clap::{ArgGroup, Args, ValueEnum};
 use dyelog::diagnostic::{Diagnostic, Place};
 use dyelog::model::codes;
-use dyelog::model::parameter::{Path, Subject, check_axis, check_bounds, check_change};
+use dyelog::model::parameter::{Change, Path, Subject, check_axis, check_bounds, check_change};
 use dyelog::report;
 use dyelog::solve::{LayeredOptions, SimulateOptions};
 use dyelog::study::open_servers::limit_is_open;
 use dyelog::study::search::{
-    Aim, Along, Alternative, Cost, Evaluator, Goal, Method, Search, alternatives, choices, idle_costs,
+    Aim, Along, Alternative, Cost, Evaluator, Goal, Method, Search, Surely, alternatives, choices, idle_costs,
 };
-use dyelog::study::sweep::State;
+use dyelog::study::sweep::{Before, State, WrittenQuestion};
 
 use crate::cli::args::{Form, OutputArguments, SourceArguments};
 use crate::cli::exit::Exit;
@@ -122,12 +122,15 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     whatif::well_formed([
         whatif::gather(arguments.set.iter().map(|text| check_change(text))),
         whatif::gather(arguments.goal.iter().map(|text| Goal::check(text))),
-        whatif::gather(sought.map(|text| check_bounds(text))),
+        whatif::gather(sought.clone().map(|text| check_bounds(text))),
         whatif::gather(arguments.cheapest.iter().map(|text| check_axis(text))),
     ])?;
     let mut subjects = source::subjects(&[&arguments.source.files], &arguments.source, terminal)?;
     let asks_percentiles = arguments.goal.iter().any(|text| Goal::is_of_percentile(text));
     let simulating = asks_percentiles.then(|| arguments.source.reduce.thread_count());
+    let sought: Vec<String> = sought.chain(&arguments.cheapest).cloned().collect();
+    let written = WrittenQuestion { set: &arguments.set, vary: &sought, show: &[] };
+    let before = Before::of(&subjects[0].subject, &written);
     for questioned in &mut subjects {
         if !arguments.list {
             terminal.report(&questioned.unlike_traced(simulating));
@@ -153,12 +156,18 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     if matches!(method, Method::Simulated(_)) {
         progress = progress.at_once();
     }
+    let surely = Surely { evaluator, before: &before, set: &arguments.set };
     let found = match (&arguments.largest, &arguments.smallest) {
-        (Some(text), _) => along(arguments, text, Aim::Largest, &evaluator, &progress)?,
-        (_, Some(text)) => along(arguments, text, Aim::Smallest, &evaluator, &progress)?,
+        (Some(text), _) => along(arguments, (text, Aim::Largest), &surely, &progress, terminal)?,
+        (_, Some(text)) => along(arguments, (text, Aim::Smallest), &surely, &progress, terminal)?,
         _ => {
             let all = several(arguments, subject, terminal)?;
-            evaluator.among(&all, arguments.source.reduce.thread_count(), &|| progress.advance(1))
+            let mut found = evaluator.among(&all, arguments.source.reduce.thread_count(), &|| progress.advance(1));
+            if let Some(chosen) = found.chosen(&all) {
+                terminal.report(&Vec::from_iter(surely.far_from_traced(&chosen.changes)));
+                found.sure = surely.of(&chosen.changes);
+            }
+            found
         }
     };
     progress.done();
@@ -206,15 +215,22 @@ fn method(arguments: &Arguments, goals: &[Goal]) -> Method {
 /// Looks for a value of one parameter.
 fn along(
     arguments: &Arguments,
-    text: &str,
-    aim: Aim,
-    evaluator: &Evaluator<'_>,
+    (text, aim): (&str, Aim),
+    surely: &Surely<'_>,
     progress: &Progress,
+    terminal: &Terminal,
 ) -> Result<Search, Failure> {
+    let evaluator = &surely.evaluator;
     let (path, bounds) = evaluator.subject.bounds(text)?;
     not_set(std::iter::once(&path), arguments, evaluator.subject)?;
     let along = Along { aim, checks: arguments.check, digits: arguments.digits };
-    Ok(evaluator.along(&path, &bounds, along, &|| progress.advance(1)))
+    let mut found = evaluator.along(&path, &bounds, along, &|| progress.advance(1));
+    if let Some(answer) = found.answer {
+        let value = found.points[answer].values[0].clone();
+        terminal.report(&Vec::from_iter(surely.far_from_traced(&[Change { path: path.clone(), value }])));
+    }
+    found.sure = surely.along(&path, &bounds, along, &found);
+    Ok(found)
 }
 
 /// What there is to choose from.

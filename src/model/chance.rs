@@ -43,7 +43,7 @@ pub fn rate_error(total: &ScenarioTotal, recording: &Recording) -> Option<f64> {
 pub fn response_error(total: &ScenarioTotal, recording: &Recording) -> Option<f64> {
     let mean = total.response.mean().filter(|mean| *mean > 0.0)?;
     let count = total.response.count as f64;
-    let mut widest = NORMAL * of_independent(total)?.sqrt();
+    let mut widest = NORMAL * of_independent(total)?.ln_1p().sqrt();
     let cells = total.starts.cells().iter().filter(|cell| cell.response.count > 0);
     let strays: Vec<f64> = cells.map(|cell| cell.response.sum.as_f64() - cell.response.count as f64 * mean).collect();
     if strays.len() < CELLS || !recorded_at_once(total, recording) {
@@ -110,7 +110,8 @@ pub fn queues<'t>(
         let response = |(entry, requests): &(EntryId, f64)| open.get(entry).map(|alone| requests * alone);
         let alone: f64 = scenario.first.iter().map(response).sum::<Option<f64>>()?;
         let waits = (1.0 - alone / traced).clamp(0.0, 1.0);
-        Some(NORMAL * (waits * waits * of_waits + of_independent(total)?).sqrt())
+        // A mean that strays by that is about lognormal; where it strays little that is the same.
+        Some(NORMAL * (waits * waits * of_waits + of_independent(total)?).ln_1p().sqrt())
     };
     origins.scenarios.iter().zip(totals).map(|own| of(own).unwrap_or(0.0)).collect()
 }

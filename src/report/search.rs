@@ -7,6 +7,7 @@ use crate::model::parameter::{Kind, Value};
 use crate::report::json::pretty;
 use crate::report::look::Look;
 use crate::report::table::Table;
+use crate::study::interval::Interval;
 use crate::study::search::{Busy, Goal, Point, Question, Reached, Search, Trend, Verdict};
 use crate::study::sweep::State;
 
@@ -18,10 +19,13 @@ pub fn text(search: &Search, look: Look) -> String {
     let mut text = answer(search);
     if let Some(answer) = search.answer {
         let point = &search.points[answer];
-        for (goal, reached) in search.goals.iter().zip(&point.evaluation.reached) {
-            text.push_str(&format!("  {goal}: {}\n", standing(goal, reached)));
+        for (number, (goal, reached)) in search.goals.iter().zip(&point.evaluation.reached).enumerate() {
+            let own = search.sure.as_ref().and_then(|sure| sure.intervals.get(number).copied().flatten());
+            let own = own.map(|own| interval(goal, own)).unwrap_or_default();
+            text.push_str(&format!("  {goal}: {}{own}\n", standing(goal, reached)));
         }
     }
+    text.push_str(&sure(search));
     if let Some(beyond) = search.beyond {
         text.push_str(&beside(search, &search.points[beyond]));
     }
@@ -73,11 +77,14 @@ fn answer(search: &Search) -> String {
 
 /// A point in words.
 fn label(search: &Search, point: &Point) -> String {
-    let settings = search.parameters.iter().zip(&point.values).map(|((path, kind), value)| {
-        let (_, unit) = for_people(kind.unit());
-        format!("{path} = {}{}{unit}", shown(*kind, value), if unit.is_empty() { "" } else { " " })
-    });
+    let settings = search.parameters.iter().zip(&point.values).map(|((path, kind), value)| setting(path, *kind, value));
     point.name.clone().unwrap_or_else(|| settings.collect::<Vec<_>>().join(", "))
+}
+
+/// A parameter with its value.
+fn setting(path: &str, kind: Kind, value: &Value) -> String {
+    let (_, unit) = for_people(kind.unit());
+    format!("{path} = {}{}{unit}", shown(kind, value), if unit.is_empty() { "" } else { " " })
 }
 
 fn values(search: &Search, point: &Point) -> String {
@@ -117,6 +124,41 @@ fn standing(goal: &Goal, reached: &Reached) -> String {
         Verdict::Unknown => "too close to tell".to_owned(),
     };
     format!("{}{width}, {margin}", goal.shown_apart(value))
+}
+
+/// The interval of a goal's figure; nothing where it is as good as certain.
+fn interval(goal: &Goal, own: Interval) -> String {
+    let (low, high) = (goal.shown(own.low), goal.shown(own.high));
+    if !own.high.is_finite() {
+        format!("; 95 % interval {low} or more")
+    } else if low == high {
+        String::new()
+    } else {
+        format!("; 95 % interval {low} to {high}")
+    }
+}
+
+/// Whether the answer is sure, and which value is.
+fn sure(search: &Search) -> String {
+    let Some(sure) = &search.sure else { return String::new() };
+    let goals = goals(search);
+    match (&sure.value, sure.is_met) {
+        (_, true) => format!("95 % intervals there meet {goals}, too\n"),
+        (Some(value), _) => {
+            let (path, kind) = &search.parameters[0];
+            let setting = setting(path, *kind, value);
+            format!("{setting} is sure: there 95 % intervals meet {goals}, too\n")
+        }
+        (None, _) if search.question == Question::Cheapest => {
+            format!("the choice may miss {goals} by chance: 95 % intervals there do not meet {}\n", pronoun(search))
+        }
+        (None, _) => format!("no value is sure: nowhere do 95 % intervals meet {goals}, too\n"),
+    }
+}
+
+/// What stands for goals that were named.
+fn pronoun(search: &Search) -> &'static str {
+    if search.goals.len() == 1 { "it" } else { "them" }
 }
 
 /// What stands beside the answer: which goals it misses, and what it is short of.
@@ -263,7 +305,8 @@ fn cell(goal: &Goal, reached: &Reached) -> String {
 /// One JSON document, ending in a newline: `{"dyelog-search": 1, "question", "solver", "parameters": [{"path", "unit"}], "goals":
 /// [{"figure", "relation", "bound", "unit", "trend"}], "answer": POINT or null, "beyond": POINT or null, "among", "complete", "open",
 /// "changes", "approximate", "points": [POINT]}`, with POINT `{"name", "values", "cost", "meets": "yes"|"no"|"unclear", "state", "reason", "goals":
-/// [{"value", "half_width", "margin", "meets"}], "busiest": {"kind", "name", "part", "saturated"}}`.
+/// [{"value", "half_width", "margin", "meets"}], "busiest": {"kind", "name", "part", "saturated"}}`. Where figures have 95% intervals there is `"sure": {"intervals": [[low, high]], "meets", "value"}` as well: those
+/// of the goals' figures at the answer, null where there is none, an upper end that is not known null; whether they meet the goals, too; and the value where they do, null where none is known.
 pub fn json(search: &Search) -> String {
     let points: Vec<Json> = search.points.iter().map(point).collect();
     let pick = |place: Option<usize>| place.map_or(Json::Null, |place| points[place].clone());
@@ -277,7 +320,7 @@ pub fn json(search: &Search) -> String {
             "trend": search.trend(number).map(Trend::name),
         })
     });
-    pretty(&json!({
+    let mut document = json!({
         "dyelog-search": VERSION,
         "question": search.question.name(),
         "solver": search.solver,
@@ -291,7 +334,21 @@ pub fn json(search: &Search) -> String {
         "changes": search.changes(),
         "approximate": search.is_approximate(),
         "points": points,
-    }))
+    });
+    if let (Some(sure), Json::Object(document)) = (&search.sure, &mut document) {
+        let ends = |own: &Option<Interval>| own.map_or(Json::Null, |own| json!([own.low, own.high]));
+        let intervals: Json = sure.intervals.iter().map(ends).collect();
+        let value = sure.value.as_ref().map(value);
+        document.insert("sure".into(), json!({ "intervals": intervals, "meets": sure.is_met, "value": value }));
+    }
+    pretty(&document)
+}
+
+fn value(value: &Value) -> Json {
+    match value {
+        Value::Number(number) => json!(number),
+        other => json!(other.to_string()),
+    }
 }
 
 fn meets(verdict: Verdict) -> &'static str {
@@ -303,10 +360,6 @@ fn meets(verdict: Verdict) -> &'static str {
 }
 
 fn point(point: &Point) -> Json {
-    let value = |value: &Value| match value {
-        Value::Number(number) => json!(number),
-        other => json!(other.to_string()),
-    };
     let goals = point.evaluation.reached.iter().map(|reached| {
         json!({
             "value": reached.value,

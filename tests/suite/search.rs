@@ -371,6 +371,33 @@ fn percentiles_are_searched_by_simulation() {
     assert_eq!(text, run(&arguments("3")).1);
 }
 
+/// Of a model of traces: a busy part grows with the load in proportion, and so does its interval.
+#[test]
+fn a_value_is_sure_where_the_interval_meets_the_goal() {
+    let goal = ["--goal", "processor.gateway.utilization <= 60%", "--format", "json"];
+    let found = |more: &[&str]| {
+        let (code, text, errors) = run(&[&["search", "traces/shop.otlp.jsonl"], &goal[..], more].concat());
+        assert_eq!(code, 0, "{text}{errors}");
+        let found: Json = serde_json::from_str(&text).expect("it is JSON");
+        (found, errors)
+    };
+    let (largest, errors) = found(&["--largest", "load"]);
+    let answer = largest["answer"]["values"][0].as_f64().expect("a number");
+    let (sure, interval) = (&largest["sure"], &largest["sure"]["intervals"][0]);
+    let (high, value) = (interval[1].as_f64().expect("it ends"), sure["value"].as_f64().expect("a number"));
+    assert_eq!(sure["meets"], false, "{sure}");
+    // Two digits, rounded down.
+    assert!(high > 0.61 && (0.96..=1.0).contains(&(value / (answer * 0.6 / high))), "{answer} {sure}");
+    assert!(errors.contains("warning[M081]"), "{errors}");
+    let (again, errors) = found(&["--largest", &format!("load=0.1..{value}")]);
+    assert_eq!((&again["sure"]["meets"], again["sure"]["value"].as_f64()), (&Json::Bool(true), Some(value)));
+    assert!(!errors.contains("warning[M081]"), "{errors}");
+    let cost = ["--cheapest", "processor.gateway.multiplicity=1..3", "--cost", "processor.gateway.multiplicity=1"];
+    let (cheapest, _) = found(&[&cost[..], &["--set", "load=x3"]].concat());
+    assert_eq!(cheapest["sure"]["value"], Json::Null);
+    assert!(cheapest["sure"]["intervals"][0][1].as_f64() > Some(0.6), "{cheapest}");
+}
+
 #[test]
 fn what_is_no_question_has_a_code_and_a_hint() {
     let population = "scenario.set-up.population";

@@ -43,7 +43,7 @@ impl Relation {
         Self::ALL.iter().find(|(_, own)| *own == self).map_or("", |(sign, _)| sign)
     }
 
-    fn holds(self, value: f64, bound: f64) -> bool {
+    pub(super) fn holds(self, value: f64, bound: f64) -> bool {
         match self {
             Self::Below | Self::Above if is_level(value, bound) => false,
             Self::AtMost | Self::AtLeast if is_level(value, bound) => true,

@@ -8,6 +8,7 @@ mod goal;
 pub mod line;
 pub mod order;
 mod questions;
+mod sure;
 
 pub use alternatives::{Alternative, alternatives, choices, idle_costs};
 pub use bisection::{Aim, Verdict};
@@ -17,6 +18,7 @@ pub use goal::{Goal, Reached, Relation};
 
 pub use crate::study::figure::Figure;
 pub use questions::Along;
+pub use sure::{Sure, Surely};
 
 use crate::model::parameter::{Kind, Value};
 use crate::study::sweep::State;
@@ -65,6 +67,8 @@ pub struct Search {
     pub among: u64,
     /// Whether values go on beyond the last that was tried.
     pub open: bool,
+    /// How sure the answer is, where figures have intervals.
+    pub sure: Option<Sure>,
 }
 
 /// A point that was tried.
@@ -176,6 +180,16 @@ impl Search {
             last = Some((value, room));
         }
         Some(trend)
+    }
+
+    /// Which of these alternatives is the answer.
+    pub fn chosen<'a>(&self, all: &'a [Alternative]) -> Option<&'a Alternative> {
+        let point = &self.points[self.answer?];
+        let is_it = |own: &&Alternative| {
+            let values = own.changes.iter().map(|change| &change.value);
+            own.name == point.name && values.eq(&point.values)
+        };
+        all.iter().find(is_it)
     }
 
     /// Points that decide the answer and that no solver could tell: beside it, or cheaper than it; all where there is no answer.

@@ -64,6 +64,7 @@ impl Evaluator<'_> {
             beyond,
             among,
             open,
+            sure: None,
         }
     }
 
@@ -113,6 +114,7 @@ impl Evaluator<'_> {
             beyond: None,
             among: all.len() as u64,
             open: false,
+            sure: None,
         }
     }
 
@@ -147,7 +149,7 @@ fn confirmed(line: &Line, found: &mut Found<Evaluation>, from_scratch: &dyn Fn(f
     true
 }
 
-fn line(bounds: &Bounds, digits: u32) -> Line {
+pub(super) fn line(bounds: &Bounds, digits: u32) -> Line {
     match &bounds.among {
         Among::Listed(values) => Line::Listed(values.clone()),
         Among::From(first, last) => match (bounds.kind, last) {
@@ -159,6 +161,6 @@ fn line(bounds: &Bounds, digits: u32) -> Line {
     }
 }
 
-fn value(number: f64) -> Value {
+pub(super) fn value(number: f64) -> Value {
     if number.is_finite() { Value::Number(number) } else { Value::Infinite }
 }

@@ -5,7 +5,7 @@ use crate::model::parameter::{Asked, Subject};
 use crate::study::sweep::missed::include_misses;
 use crate::study::sweep::otherwise::{hang_on_servers, include, otherwise};
 use crate::study::sweep::simulated::checked;
-use crate::study::sweep::{Question, Table, WrittenQuestion};
+use crate::study::sweep::{Point, Question, Table, WrittenQuestion};
 
 /// What a subject is before anything is set.
 #[derive(Clone, Debug)]
@@ -33,22 +33,46 @@ impl Question {
         told: &(dyn Fn() + Sync),
     ) -> (Table, Vec<Diagnostic>) {
         let solved = self.ask(subjects, told);
-        let (mut findings, mut others) = (Vec::new(), Vec::new());
-        for (number, before) in before.iter().enumerate() {
-            if let Some((other, which)) = &before.otherwise {
-                let table = self.ask(&[(subjects[number].0.clone(), other.clone())], &|| ());
-                findings.extend(hang_on_servers(&solved, number, &table, which));
-                others.push((number, table));
-            }
+        let others: Vec<Option<Table>> = before.iter().map(|own| self.otherwise(own)).collect();
+        let mut findings = Vec::new();
+        for (number, (before, others)) in before.iter().zip(&others).enumerate() {
+            let which = before.otherwise.as_ref().map(|(_, which)| which);
+            let hang = which.zip(others.as_ref());
+            findings.extend(hang.and_then(|(which, others)| hang_on_servers(&solved, number, others, which)));
         }
         let (mut table, unlike) = checked(self, subjects, solved.clone());
         findings.extend(unlike);
-        for (number, (before, (_, subject))) in before.iter().zip(subjects).enumerate() {
-            include_misses(self, (number, subject), &before.traced, &mut table);
-        }
-        for (number, others) in &others {
-            include(&mut table, &solved, *number, others);
+        for (number, ((_, subject), (before, others))) in subjects.iter().zip(before.iter().zip(&others)).enumerate() {
+            self.widen(&mut table, &solved, (number, subject), (before, others.as_ref()));
         }
         (table, findings)
+    }
+
+    /// The points of a subject as the solver tells them, with the same intervals.
+    pub fn answer_solved(&self, subject: &Subject, before: &Before) -> Vec<Point> {
+        let solved = self.table(vec![String::new()], self.points(0, subject, &|| ()));
+        let mut table = solved.clone();
+        self.widen(&mut table, &solved, (0, subject), (before, self.otherwise(before).as_ref()));
+        table.points
+    }
+
+    /// The points with other servers that fit as well.
+    fn otherwise(&self, before: &Before) -> Option<Table> {
+        let (other, _) = before.otherwise.as_ref()?;
+        Some(self.table(vec![String::new()], self.points(0, other, &|| ())))
+    }
+
+    /// Lets intervals of a subject hold what is not chance.
+    fn widen(
+        &self,
+        table: &mut Table,
+        solved: &Table,
+        (number, subject): (usize, &Subject),
+        (before, others): (&Before, Option<&Table>),
+    ) {
+        include_misses(self, (number, subject), &before.traced, table);
+        if let Some(others) = others {
+            include(table, solved, number, others);
+        }
     }
 }

@@ -20,6 +20,7 @@ pub use answer::Before;
 pub use far::far_from_traced;
 pub use question::Question;
 pub use table::{Point, State, Table, Varied};
+pub(in crate::study) use written::given;
 pub use written::{WrittenQuestion, set};
 
 use std::sync::atomic::{AtomicUsize, Ordering};

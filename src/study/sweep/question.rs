@@ -79,29 +79,32 @@ impl Question {
 
     /// Asks the same of each subject. `told` hears of every point that is solved, from any thread.
     pub fn ask(&self, subjects: &[(String, Subject)], told: &(dyn Fn() + Sync)) -> Table {
+        let points = subjects.iter().enumerate().flat_map(|(number, (_, subject))| self.points(number, subject, told));
+        self.table(subjects.iter().map(|(name, _)| name.clone()).collect(), points.collect())
+    }
+
+    /// The points of the subject of that number.
+    pub(super) fn points(&self, number: usize, subject: &Subject, told: &(dyn Fn() + Sync)) -> Vec<Point> {
         let grid = self.grid();
+        let build = |at: &[usize]| subject.ask(&self.changes(at));
+        let read = |asked: &Asked, results: &Results| self.read(subject, asked, results);
+        let found = sweep(&grid, &self.options, build, read, told).into_iter().enumerate();
+        let is_simulated = self.options.solver.method == Method::Simulation;
+        let point = |(place, found): (usize, Result<Read, Diagnostics>)| {
+            let (figures, intervals, state) = found.unwrap_or_else(|reasons| self.failed(&reasons));
+            Point { subject: number, at: grid.point(place), figures, intervals, state, is_simulated }
+        };
+        found.map(point).collect()
+    }
+
+    /// What was found of subjects of these names.
+    pub(super) fn table(&self, subjects: Vec<String>, points: Vec<Point>) -> Table {
         let varied = self.axes.iter().map(|(path, axis)| Varied {
             path: path.to_string(),
             kind: axis.kind,
             values: axis.values.clone(),
         });
-        let mut points = Vec::new();
-        for (number, (_, subject)) in subjects.iter().enumerate() {
-            let build = |at: &[usize]| subject.ask(&self.changes(at));
-            let read = |asked: &Asked, results: &Results| self.read(subject, asked, results);
-            let found = sweep(&grid, &self.options, build, read, told);
-            for (place, found) in found.into_iter().enumerate() {
-                let (figures, intervals, state) = found.unwrap_or_else(|reasons| self.failed(&reasons));
-                let (at, is_simulated) = (grid.point(place), self.options.solver.method == Method::Simulation);
-                points.push(Point { subject: number, at, figures, intervals, state, is_simulated });
-            }
-        }
-        Table {
-            axes: varied.collect(),
-            subjects: subjects.iter().map(|(name, _)| name.clone()).collect(),
-            measures: self.measures.clone(),
-            points,
-        }
+        Table { axes: varied.collect(), subjects, measures: self.measures.clone(), points }
     }
 
     pub(super) fn changes(&self, at: &[usize]) -> Vec<Change> {

@@ -91,8 +91,8 @@ pub fn set(subject: &mut Subject, texts: &[String]) -> Result<Vec<Diagnostic>, D
     Ok(findings)
 }
 
-/// The parameter of a text, where its value is no multiple of what is there.
-fn given(text: &str, subject: &Subject) -> Option<Path> {
+/// The parameter of a text, where its value is no multiple of what is there: it is certain.
+pub(in crate::study) fn given(text: &str, subject: &Subject) -> Option<Path> {
     let (path, values) = Path::split(text).ok()?;
     let relative = Axis::parse(Kind::Number, values.strip_prefix('=')?);
     let is_relative = |axis: Axis| axis.values.iter().all(|value| matches!(value, Value::Times(_)));
