@@ -247,6 +247,10 @@ impl Subject {
     /// # Errors
     /// As [`Subject::ask`].
     pub fn set(&mut self, changes: &[Change]) -> Result<(), Diagnostics> {
+        // Loads that were observed are kept as if they were given, once there is a question.
+        if changes.is_empty() {
+            return Ok(());
+        }
         self.base = self.ask(changes)?;
         for change in changes {
             match (&mut self.source, elements_only(change)) {
