@@ -27,8 +27,14 @@ const IN_ORDER: (u64, u64) = (98, 100);
 /// invocations of both: (2, 100).
 const OUTVOTED: (u64, u64) = (2, 100);
 
-/// How many branches calls are drawn as at most that have one label for all of them.
-const WIDEST: u64 = 16;
+/// How many branches calls are drawn as at most that have one label for all of them (ours): all of them are solved as one, and pictures show few of them.
+const WIDEST: u64 = 512;
+
+/// Calls of one label that are out at one time on the mean, from which on they are side by side (ours).
+const BESIDE: f64 = 1.2;
+
+/// By so much longer than was traced a fork may be without what its branches do to each other (ours).
+const LONGER: f64 = 1.05;
 
 /// A sub-model with its calls in order: work at the positions where it is done, and blocks where calls run side by side. Entries
 /// keep their numbers. Waits for threads and connections are taken out of it.
@@ -209,10 +215,10 @@ impl Weave {
         let [call] = cluster.branches.concat()[..] else { return 1 };
         let (label, total) = &self.labels[call];
         let beside = total.duration.sum.as_f64() / total.share.as_f64().max(f64::MIN_POSITIVE);
-        if label.ordinal > 0 || label.to.is_none() || beside < 1.2 {
+        if label.ordinal > 0 || label.to.is_none() || beside < BESIDE {
             1
         } else {
-            (beside.round() as u64).clamp(2, WIDEST)
+            width(total, beside).clamp(2, WIDEST)
         }
     }
 
@@ -249,6 +255,26 @@ impl Weave {
             }
         }
     }
+}
+
+/// In how many branches so many calls at a time on the mean are made: as few as do not take longer than was traced, and as many as there are calls at most. Fewer branches make
+/// more calls each, one after the other, as a client does that has so many out at most. All calls that begin together end one by one, so that fewer than all are out on the mean.
+fn width(total: &CallTotal, beside: f64) -> u64 {
+    let invocations = total.invocations.max(1) as f64;
+    let (calls, seen) = (total.requests.count as f64 / invocations, total.share.as_f64() / invocations);
+    let mean = total.duration.sum.as_f64() / total.requests.count.max(1) as f64;
+    let all = (calls.round() as u64).min(WIDEST);
+    let mut harmonic = 0.0;
+    for width in 1..all {
+        harmonic += 1.0 / width as f64;
+        // The longest of so many sums of exponentials: exact for one each.
+        let each = calls / width as f64;
+        let longest = mean * (each + each.sqrt() * (harmonic - 1.0));
+        if width as f64 >= beside.round() && longest <= LONGER * seen {
+            return width;
+        }
+    }
+    all
 }
 
 /// By how much calls in sequence take less of their invocation's time than they last.

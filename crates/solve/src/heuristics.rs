@@ -26,7 +26,7 @@ pub enum Heuristic {
     /// *Equation:* a fork whose branches share servers is an absorbing Markov chain of the branches' places; its mean time to absorption
     /// is the fork's time. Where variances of branches are below 0.9 of those of their places, the time falls by the difference between such a chain without sharing and the
     /// order statistic of the branches' means and variances, which is ours. Open arrivals at a shared processor find ρ/(1 − ρ) times the mean number of branches, weighted by the work that an
-    /// operation still has (`fork_join::crowding`, ours). *Range:* at most 3000 states. *Source:* compare Heidelberger and Trivedi 1983; Takács 1962. *Guard:* family
+    /// operation still has (`fork_join::crowding`, ours). Branches that are alike are lumped; those that differ in numbers alone are, where there would be too many states. *Range:* at most 3000 states. *Source:* compare Heidelberger and Trivedi 1983; Kemeny and Snell 1960; Takács 1962. *Guard:* family
     /// `fork-join` of `solve::reference`, `solve::forks`, unit tests of `fork_join`.
     ForkChains,
     /// *Equation:* customers found are those with one customer fewer of each chain. *Range:* networks where one pass takes at most

@@ -45,3 +45,31 @@ fn branches_that_share_processors_with_open_arrivals_take_as_long_as_in_simulati
         assert!(off.abs() < 0.06, "{servers} servers {busy} busy: {solved} s for {simulated} s, {:+.1} %", 100.0 * off);
     }
 }
+
+/// Forty branches have 2⁴⁰ states if each is told apart. They call one entry on servers of its own, alike or after staggered delays.
+#[test]
+fn wide_forks_take_as_long_as_in_simulations() {
+    let options = SimulateOptions { precision: 0.01, events: 8_000_000, threads: 2, ..SimulateOptions::default() };
+    for (branches, staggered, allowed) in [(40, 0.0, 0.15), (40, 0.0001, 0.15), (120, 0.0, 0.25)] {
+        let all = (0..branches).map(|number| format!("b{number}")).collect::<Vec<_>>().join(" & ");
+        let mut activities = String::new();
+        for number in 0..branches {
+            let delay = f64::from(number) * staggered;
+            writeln!(activities, "s b{number} 0\nZ b{number} {delay}\nf b{number} 1\ny b{number} work 1")
+                .expect("writing to a string");
+        }
+        let text = format!(
+            "G \"\" 0.00001 50 -1\nP 2\np front i\np box s m 8\n-1\nT 2\nt front i op -1 front\nt box i work -1 box\n-1\nE 2\na op {}\nA op before\n\
+             s work 0.01 -1\n-1\nA front\ns before 0.001\ns after 0.001\n{activities}:\nbefore -> {all};\n{all} -> after;\nafter[op]\n-1\n",
+            0.3 * 8.0 / 0.01 / f64::from(branches),
+        );
+        let (model, _) = parse_any("fork.lqn", &text).expect("it is a model");
+        let entry = model.entry_named("op").expect("it is there").index();
+        let response = |results: &dyelog::lqn::results::Results| results.entries[entry].service[0];
+        let solved = response(&solve(&model, &SolveOptions::default(), None, &mut ()).expect("it is solved").results);
+        let simulated = response(&simulate(&model, &options).expect("it is simulated"));
+        let off = solved / simulated - 1.0;
+        println!("{branches} branches: {solved} s for {simulated} s");
+        assert!(off.abs() < allowed, "{branches} branches: {solved} s for {simulated} s, {:+.1} %", 100.0 * off);
+    }
+}

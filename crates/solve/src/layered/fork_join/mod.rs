@@ -5,7 +5,7 @@
 //! Heidelberger and Trivedi 1983): each branch is at one of its places until all have ended. Places are the shared
 //! servers, of which branches that are there together get equal parts, as others do where the server is shared by all, and a
 //! delay for all else, waits for customers of others included. The process gives the time until then, and how much longer
-//! each visit takes because of the other branches. Its places have no memory. By what branches that are steadier end sooner together
+//! each visit takes because of the other branches. Its places have no memory. Branches that are alike are not told apart. By what branches that are steadier end sooner together
 //! where each has servers of its own, they do so here, too.
 //!
 //! `rounds` makes numbers of what a branch does, `places` the process of them.
@@ -14,12 +14,13 @@ mod crowding;
 mod places;
 mod rounds;
 
-use std::slice;
-
 pub(crate) use crowding::found_by_others;
 
+use dyelog_lqn::model::EntryId;
+use rustc_hash::FxHashMap;
+
 use crate::layered::chains::{Chain, ChainId, ChainRange, ClientId, Decomposition, Item, StationId};
-use crate::layered::fork_join::places::{Loop, Places, Process, speed};
+use crate::layered::fork_join::places::{Kind, Loop, Places, Process, speed, ways_to_be};
 use crate::layered::fork_join::rounds::Loops;
 use crate::layered::phase_times::{ChainTimes, Waits};
 use crate::layered::submodels::station;
@@ -41,7 +42,8 @@ pub(crate) struct SharedFork {
     pub first_chain: ChainId,
     /// How many branches are waited for.
     enough: usize,
-    branches: Vec<Branch>,
+    /// Kinds of branches that are alike.
+    kinds: Vec<Branches>,
     /// Servers of each shared station.
     servers: Vec<f64>,
     /// Where the iteration ended last, by state.
@@ -50,11 +52,18 @@ pub(crate) struct SharedFork {
     kept_apart: Vec<f64>,
 }
 
-/// What a branch does, as places with a way between them that has no memory.
+/// Branches that are alike, and what each does, as places with a way between them that has no memory.
 #[derive(Clone, Debug)]
-struct Branch {
-    chain: ChainId,
+struct Branches {
+    chains: Vec<ChainId>,
     parts: Vec<BranchPart>,
+}
+
+impl Branches {
+    /// The chain that stands for all.
+    fn first(&self) -> ChainId {
+        self.chains[0]
+    }
 }
 
 /// A part of a branch: rounds of a delay and a slice of processor time, or of a delay and a visit.
@@ -90,6 +99,17 @@ struct Written {
     places: usize,
 }
 
+impl Written {
+    /// Only what is at shared stations, each as one place.
+    fn at_stations(&self) -> Self {
+        let mut slots: Vec<(u32, usize)> = self.parts.iter().flat_map(|part| part.slots.iter().copied()).collect();
+        slots.sort_unstable();
+        slots.dedup();
+        let part = |slot: &(u32, usize)| BranchPart { visits: 1.0, does: Does::Station, slots: vec![*slot] };
+        Self { parts: slots.iter().map(part).collect(), places: slots.len() }
+    }
+}
+
 /// All forks of a client whose branches share servers, as far as they are small.
 pub(crate) fn shared_forks(plan: &ModelPlan, decomposition: &Decomposition, client: ClientId) -> Vec<SharedFork> {
     let mut found = Vec::new();
@@ -122,11 +142,13 @@ fn shared_fork(
     first_chain: ChainId,
     count: usize,
 ) -> Option<SharedFork> {
-    // Each branch has two states at least.
-    if 1_usize.checked_shl(count as u32).is_none_or(|least| least > MOST_STATES) {
-        return None;
-    }
-    let range = ChainRange { first: first_chain, count }.ids();
+    let range = ChainRange { first: first_chain, count };
+    let least = |kinds: &Vec<Vec<ChainId>>| kinds.iter().map(|own| own.len() + 1).fold(1, usize::saturating_mul);
+    // Each branch is at work or has ended. Where these are too many states, branches are alike that differ in numbers alone.
+    let kinds =
+        [Numbers::Equal, Numbers::Alike, Numbers::Any].map(|numbers| alike(plan, decomposition, range, numbers));
+    let kinds = kinds.into_iter().find(|kinds| least(kinds) <= MOST_STATES)?;
+    let range = range.ids();
     let visited = |station: StationId| {
         range.clone().filter(|chain| decomposition.chains[*chain].stations.contains(&station)).count()
     };
@@ -138,25 +160,106 @@ fn shared_fork(
     if shared.is_empty() {
         return None;
     }
-    let of = |number: ChainId| ways(plan, decomposition, number, &shared);
-    let mut told: Vec<Vec<Written>> = range.clone().map(of).collect();
+    let of = |kind: &Vec<ChainId>| ways(plan, decomposition, kind[0], &shared);
+    let mut told: Vec<Vec<Written>> = kinds.iter().map(of).collect();
     // While the process has too many states, the branch with most places is described in fewer.
     loop {
-        let states = told.iter().map(|ways| ways[0].places + 1).fold(1, usize::saturating_mul);
+        let of_kind = |(ways, kind): (&Vec<Written>, &Vec<ChainId>)| ways_to_be(kind.len(), ways[0].places + 1);
+        let states = told.iter().zip(&kinds).map(of_kind).fold(1, usize::saturating_mul);
         if states <= FINE_STATES {
             break;
         }
         match told.iter_mut().filter(|ways| ways.len() > 1).max_by_key(|ways| ways[0].places) {
             Some(ways) => drop(ways.remove(0)),
-            None if states > MOST_STATES => return None,
+            None if states > MOST_STATES => {
+                told = told.into_iter().map(|ways| vec![ways[0].at_stations()]).collect();
+                let states = told.iter().zip(&kinds).map(of_kind).fold(1, usize::saturating_mul);
+                if states > MOST_STATES {
+                    return None;
+                }
+                break;
+            }
             None => break,
         }
     }
     let branches =
-        range.zip(told).map(|(chain, mut ways)| Branch { chain, parts: ways.swap_remove(0).parts }).collect();
+        |(chains, mut ways): (Vec<ChainId>, Vec<Written>)| Branches { chains, parts: ways.swap_remove(0).parts };
+    let kinds = kinds.into_iter().zip(told).map(branches).collect();
     let servers = shared.iter().map(|number| station(plan, decomposition, *number).servers).collect();
     let (kept, kept_apart) = (Vec::new(), Vec::new());
-    Some(SharedFork { first_chain, enough: count, branches, servers, kept, kept_apart })
+    Some(SharedFork { first_chain, enough: count, kinds, servers, kept, kept_apart })
+}
+
+/// By how much numbers of branches that are alike may differ.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Numbers {
+    /// Not at all.
+    Equal,
+    /// Those are zero that are zero of all.
+    Alike,
+    /// By any.
+    Any,
+}
+
+impl Numbers {
+    /// What of a number tells branches apart.
+    fn of(self, number: f64) -> u64 {
+        match self {
+            Self::Equal => number.to_bits(),
+            Self::Alike => u64::from(number > 0.0),
+            Self::Any => 0,
+        }
+    }
+}
+
+/// Branches that are alike, put together.
+fn alike(plan: &ModelPlan, decomposition: &Decomposition, range: ChainRange, numbers: Numbers) -> Vec<Vec<ChainId>> {
+    let mut kinds: Vec<Vec<ChainId>> = Vec::new();
+    let mut kind_of: FxHashMap<Nature, usize> = FxHashMap::default();
+    for chain in range.ids() {
+        let nature = Nature::of(plan, &decomposition.chains[chain], numbers);
+        let new = kinds.len();
+        let kind = nature.map_or(new, |own| *kind_of.entry(own).or_insert(new));
+        match kinds.get_mut(kind) {
+            Some(kind) => kind.push(chain),
+            None => kinds.push(vec![chain]),
+        }
+    }
+    kinds
+}
+
+/// What a branch is, as far as it tells it from others: numbers by their bits.
+#[derive(PartialEq, Eq, Hash)]
+struct Nature {
+    stations: Vec<StationId>,
+    /// By entry: which it is, and how many items it has. A branch begins in its own strand of the entry that forks.
+    reach: Vec<(EntryId, usize)>,
+    /// What follows what, and its numbers.
+    items: Vec<Vec<u64>>,
+}
+
+impl Nature {
+    /// `None` of one that waits for branches itself.
+    fn of(plan: &ModelPlan, chain: &Chain, numbers: Numbers) -> Option<Self> {
+        let bits = |number: f64| numbers.of(number);
+        let item = |item: &Item| match *item {
+            Item::Step { work, visits, phase, slot } => {
+                let own = &plan.works[work];
+                let times = [own.slice, own.cv2, own.slices, own.think, own.think_cv2, own.variance_of_calls, visits];
+                let rest = [0, u64::from(numbers != Numbers::Any && own.deterministic), phase as u64, u64::from(slot)];
+                Some(rest.into_iter().chain(times.map(bits)).collect())
+            }
+            Item::Call { mean, slot, to, .. } => Some(vec![1, bits(mean), u64::from(slot), to.index() as u64]),
+            Item::Flattened { mean, reach, .. } => Some(vec![2, bits(mean), u64::from(reach)]),
+            Item::Send { mean, to, .. } => Some(vec![3, bits(mean), to.index() as u64]),
+            Item::Fork { .. } => None,
+        };
+        Some(Self {
+            stations: chain.stations.clone(),
+            reach: chain.reach.iter().map(|own| (own.entry, own.items.len())).collect(),
+            items: chain.items.iter().map(item).collect::<Option<_>>()?,
+        })
+    }
 }
 
 /// Executions of each entry of a branch for each of its own.
@@ -299,57 +402,68 @@ impl SharedFork {
         waits: &Waits,
         times: &ById<ChainId, ChainTimes>,
     ) -> Together {
-        let branches: Vec<Places> = self
-            .branches
+        let kinds: Vec<Kind> = self
+            .kinds
             .iter()
-            .map(|branch| {
-                let loops = Loops { plan, decomposition, waits, times, chain: branch.chain };
-                let parts: Vec<Loop> = branch.parts.iter().map(|part| loops.of(part)).collect();
-                Places::new(&parts, &self.servers, self.branches.len())
+            .map(|branches| {
+                let of = |chain: &ChainId| {
+                    let loops = Loops { plan, decomposition, waits, times, chain: *chain };
+                    branches.parts.iter().map(|part| loops.of(part)).collect::<Vec<Loop>>()
+                };
+                let parts = Loop::mean(branches.chains.iter().map(of));
+                Kind { places: Places::new(&parts, &self.servers, self.count()), count: branches.chains.len() }
             })
             .collect();
-        let process = Process::new(&branches, speed);
+        let process = Process::new(&kinds, speed);
         process.times(&mut self.kept);
-        let mut until = enough_have_ended(&process, &self.kept, self.enough, branches.len());
-        let mut stays: Vec<Vec<f64>> = branches.iter().map(|branch| vec![0.0; branch.rate.len()]).collect();
+        let mut until = enough_have_ended(&process, &self.kept, self.enough);
+        let mut stays: Vec<Vec<f64>> = kinds.iter().map(|kind| vec![0.0; kind.places.rate.len()]).collect();
         let mut served = stays.clone();
-        let mut at = vec![0; branches.len()];
+        let mut at = process.end();
         for (state, time) in self.kept.iter().enumerate() {
-            process.places(state, &mut at);
-            for (number, place) in at.iter().enumerate() {
-                stays[number][*place] += time;
-                served[number][*place] += time * speed(&branches, &at, number);
+            process.at(state, &mut at);
+            for (number, of_kind) in at.iter().enumerate() {
+                for (place, &count) in of_kind.iter().enumerate().filter(|(place, count)| *place > 0 && **count > 0) {
+                    let time = time * f64::from(count) / kinds[number].count as f64;
+                    stays[number][place] += time;
+                    served[number][place] += time * speed(&kinds, &at, number, place);
+                }
             }
         }
         let mut longer: Vec<(ChainId, u32, f64)> = Vec::new();
-        for ((branch, chain), (stays, served)) in branches.iter().zip(&self.branches).zip(stays.iter().zip(&served)) {
-            let slots = decomposition.chains[chain.chain].stations.len() as u32;
+        for ((kind, branches), (stays, served)) in kinds.iter().zip(&self.kinds).zip(stays.iter().zip(&served)) {
+            let (places, chain) = (&kind.places, branches.first());
+            let slots = decomposition.chains[chain].stations.len() as u32;
             for slot in 0..slots {
-                let places = (1..branch.rate.len()).filter(|place| branch.slot[*place] == slot);
                 let (mut extra, mut visits) = (0.0, 0.0);
-                for place in places {
+                for place in (1..places.rate.len()).filter(|place| places.slot[*place] == slot) {
                     extra += stays[place] - served[place];
-                    visits += served[place] * branch.rate[place];
+                    visits += served[place] * places.rate[place];
                 }
                 if visits > 0.0 {
                     // A place may stand for several visits of the slot, or for a part of one.
-                    let made = visits_of(plan, decomposition, waits, chain.chain, slot).map_or(visits, |made| made.0);
-                    longer.push((chain.chain, slot, (extra / made).max(0.0)));
+                    let made = visits_of(plan, decomposition, waits, chain, slot).map_or(visits, |made| made.0);
+                    longer.extend(branches.chains.iter().map(|chain| (*chain, slot, (extra / made).max(0.0))));
                 }
             }
         }
-        let mut all: f64 = self.kept.iter().sum();
+        // What the places of no branch have comes before them.
+        let before = self.kinds.iter().map(|own| before(own, plan, decomposition, waits, times)).fold(0.0, f64::max);
+        until += before;
+        let mut all: f64 = self.kept.iter().sum::<f64>() + before;
         let alone = self.alone(plan, decomposition, waits, times);
-        let is_steadier = |(branch, (_, variance)): (&Places, &(f64, f64))| {
-            *variance < STEADY * Process::new(slice::from_ref(branch), |_, _, _| 1.0).variance()
+        let is_steadier = |(kind, own): (&Kind, &Vec<(f64, f64)>)| {
+            let one = Kind { places: kind.places.clone(), count: 1 };
+            let least = own.iter().map(|(_, variance)| *variance).fold(f64::INFINITY, f64::min);
+            least < STEADY * Process::new(&[one], |_, _, _, _| 1.0).variance()
         };
-        if branches.iter().zip(&alone).any(is_steadier) {
-            let apart = Process::new(&branches, |_, _, _| 1.0);
+        if kinds.iter().zip(&alone).any(is_steadier) {
+            let apart = Process::new(&kinds, |_, _, _, _| 1.0);
             apart.times(&mut self.kept_apart);
-            let count = alone.len();
-            let sooner = |enough: usize| {
-                enough_have_ended(&apart, &self.kept_apart, enough, count) - order_statistic(&alone, enough).0
-            };
+            let count = self.count();
+            let each = alone.concat();
+            let sooner =
+                |enough: usize| enough_have_ended(&apart, &self.kept_apart, enough) - order_statistic(&each, enough).0;
             let until_sooner = sooner(self.enough);
             let all_sooner = if self.enough == count { until_sooner } else { sooner(count) };
             until -= until_sooner.clamp(0.0, until);
@@ -358,36 +472,58 @@ impl SharedFork {
         Together { until, all: all.max(until), longer }
     }
 
-    /// Mean and variance of what each branch takes without other branches.
+    /// How many branches there are.
+    fn count(&self) -> usize {
+        self.kinds.iter().map(|branches| branches.chains.len()).sum()
+    }
+
+    /// By kind and branch: mean and variance of what it takes without other branches.
     fn alone(
         &self,
         plan: &ModelPlan,
         decomposition: &Decomposition,
         waits: &Waits,
         times: &ById<ChainId, ChainTimes>,
-    ) -> Vec<(f64, f64)> {
-        let of = |branch: &Branch| {
-            let phases = &times[branch.chain].entries[0];
-            let longer = waits.longer[branch.chain].iter().enumerate().filter(|(_, longer)| **longer > 0.0);
-            let visits = |slot: usize| visits_of(plan, decomposition, waits, branch.chain, slot as u32);
+    ) -> Vec<Vec<(f64, f64)>> {
+        let of = |chain: ChainId| {
+            let phases = &times[chain].entries[0];
+            let longer = waits.longer[chain].iter().enumerate().filter(|(_, longer)| **longer > 0.0);
+            let visits = |slot: usize| visits_of(plan, decomposition, waits, chain, slot as u32);
             let extra: f64 = longer.map(|(slot, longer)| longer * visits(slot).map_or(0.0, |made| made.0)).sum();
             let mean: f64 = phases.iter().map(|time| time.mean).sum();
             ((mean - extra).max(0.0), phases.iter().map(|time| time.variance).sum())
         };
-        self.branches.iter().map(of).collect()
+        self.kinds.iter().map(|own| own.chains.iter().map(|chain| of(*chain)).collect()).collect()
     }
 }
 
 /// Branches whose variances are less than this part of those of their places are steadier than places without memory can be.
 const STEADY: f64 = 0.9;
 
+/// The mean time of a branch that none of its places stands for.
+fn before(
+    branches: &Branches,
+    plan: &ModelPlan,
+    decomposition: &Decomposition,
+    waits: &Waits,
+    times: &ById<ChainId, ChainTimes>,
+) -> f64 {
+    if branches.parts.iter().any(|part| !matches!(part.does, Does::Station)) {
+        return 0.0;
+    }
+    let slots = branches.parts.iter().flat_map(|part| part.slots.iter().copied()).collect();
+    let rest = BranchPart { visits: 1.0, does: Does::Rest, slots };
+    let of = |chain: &ChainId| Loops { plan, decomposition, waits, times, chain: *chain }.of(&rest).delay;
+    branches.chains.iter().map(of).sum::<f64>() / branches.chains.len() as f64
+}
+
 /// The mean time until so many of the branches have ended, by the time in each state.
-fn enough_have_ended(process: &Process, times: &[f64], enough: usize, branches: usize) -> f64 {
-    let mut at = vec![0; branches];
+fn enough_have_ended(process: &Process, times: &[f64], enough: usize) -> f64 {
+    let mut at = process.end();
     let mut until = 0.0;
     for (state, time) in times.iter().enumerate() {
-        process.places(state, &mut at);
-        if at.iter().filter(|place| **place == 0).count() < enough {
+        process.at(state, &mut at);
+        if (at.iter().map(|own| own[0]).sum::<u32>() as usize) < enough {
             until += time;
         }
     }

@@ -1,5 +1,7 @@
 //! The process of a fork: each branch is at one of its places, until all have ended.
 
+use rustc_hash::FxHashMap;
+
 use crate::layered::chains::NONE;
 use crate::numeric::erlang::beside_others;
 use crate::numeric::sparse_ctmc::AbsorbingChain;
@@ -15,6 +17,36 @@ pub(super) struct Loop {
     pub own: Option<Place>,
     /// Places that are visited at the end of a round, so often in all.
     pub others: Vec<(Place, f64)>,
+}
+
+impl Loop {
+    /// The means of the parts of branches that are alike.
+    pub fn mean(mut branches: impl Iterator<Item = Vec<Self>>) -> Vec<Self> {
+        let mut sum = branches.next().unwrap_or_default();
+        let mut count = 1.0;
+        for other in branches {
+            count += 1.0;
+            for (sum, other) in sum.iter_mut().zip(other) {
+                sum.visits += other.visits;
+                sum.rounds += other.rounds;
+                sum.delay += other.delay;
+                if let (Some(sum), Some(other)) = (&mut sum.own, other.own) {
+                    sum.time += other.time;
+                }
+                for ((sum, visits), (other, of_other)) in sum.others.iter_mut().zip(other.others) {
+                    sum.time += other.time;
+                    *visits += of_other;
+                }
+            }
+        }
+        for own in &mut sum {
+            let times = [&mut own.visits, &mut own.rounds, &mut own.delay].into_iter();
+            let times = times.chain(own.own.iter_mut().map(|own| &mut own.time));
+            let others = own.others.iter_mut().flat_map(|(own, visits)| [&mut own.time, visits]);
+            times.chain(others).for_each(|own| *own /= count);
+        }
+        sum
+    }
 }
 
 /// A shared station, or all that is not shared.
@@ -37,6 +69,7 @@ impl Place {
 }
 
 /// Places of a branch, and the ways between them. Place 0 is the end.
+#[derive(Clone)]
 pub(super) struct Places {
     /// By place: rate alone; the shared station, if it is one; and its slot.
     pub rate: Vec<f64>,
@@ -122,46 +155,90 @@ fn scaled(ways: &[(usize, f64)], by: f64) -> Vec<(usize, f64)> {
     ways.iter().map(|way| (way.0, way.1 * by)).collect()
 }
 
-/// The part of its speed without other branches at which a branch goes on where it is.
-pub(super) fn speed(branches: &[Places], at: &[usize], number: usize) -> f64 {
-    let (branch, place) = (&branches[number], at[number]);
-    let Some(station) = branch.station[place] else { return 1.0 };
-    let there = branches.iter().zip(at).filter(|(branch, place)| branch.station[**place] == Some(station)).count();
-    branch.speeds[place].get(there - 1).copied().unwrap_or(1.0)
+/// Branches that are alike.
+pub(super) struct Kind {
+    pub places: Places,
+    /// How many there are.
+    pub count: usize,
 }
 
-/// All combinations of places, and the ways between them.
+/// The part of its speed without other branches at which a branch of that kind goes on at that place, by how many of each kind are where.
+pub(super) fn speed(kinds: &[Kind], at: &[Vec<u32>], number: usize, place: usize) -> f64 {
+    let Some(station) = kinds[number].places.station[place] else { return 1.0 };
+    let mut there = 0;
+    for (kind, at) in kinds.iter().zip(at) {
+        let stations = kind.places.station.iter().zip(at);
+        there += stations.filter(|(own, _)| **own == Some(station)).map(|(_, count)| *count).sum::<u32>();
+    }
+    kinds[number].places.speeds[place].get(there as usize - 1).copied().unwrap_or(1.0)
+}
+
+/// In how many ways so many branches that are alike can be at so many places, the end included; as many as can be counted at most.
+pub(super) fn ways_to_be(count: usize, places: usize) -> usize {
+    (1..places).fold(1_usize, |ways, place| ways.saturating_mul(count + place) / place)
+}
+
+/// How many of so many branches that are alike are at each place. All are at the end first; one alone is at the places in their order.
+fn distributions(count: usize, places: usize) -> Vec<Vec<u32>> {
+    let mut all = vec![vec![0; places]];
+    all[0][0] = count as u32;
+    // The next one in the order: one goes on from the last place before the last that has any, with all that are at the last.
+    while let Some(from) = all.last().and_then(|last| last[..places - 1].iter().rposition(|count| *count > 0)) {
+        let mut next = all[all.len() - 1].clone();
+        let rest = std::mem::take(&mut next[places - 1]);
+        next[from] -= 1;
+        next[from + 1] += rest + 1;
+        all.push(next);
+    }
+    all
+}
+
+/// All combinations of places, and the ways between them. Branches that are alike are not told apart (lumping: Kemeny and Snell 1960).
 pub(super) struct Process {
-    sizes: Vec<usize>,
+    /// By kind: how many are at each place.
+    at: Vec<Vec<Vec<u32>>>,
     chain: AbsorbingChain,
 }
 
 impl Process {
-    /// Of branches that go on at that part of their speed without others, by where all of them are.
-    pub fn new(branches: &[Places], speed: impl Fn(&[Places], &[usize], usize) -> f64) -> Self {
-        let sizes: Vec<usize> = branches.iter().map(|branch| branch.rate.len()).collect();
-        let states: usize = sizes.iter().product();
+    /// Of kinds of branches that go on at that part of their speed without others, by where all of them are.
+    pub fn new(kinds: &[Kind], speed: impl Fn(&[Kind], &[Vec<u32>], usize, usize) -> f64) -> Self {
+        let all: Vec<Vec<Vec<u32>>> =
+            kinds.iter().map(|kind| distributions(kind.count, kind.places.rate.len())).collect();
+        let states: usize = all.iter().map(Vec::len).product();
+        let of: Vec<FxHashMap<&[u32], usize>> =
+            all.iter().map(|own| own.iter().enumerate().map(|(number, at)| (&at[..], number)).collect()).collect();
         let mut begin = vec![0.0; states];
         let mut moves = Vec::new();
-        let mut at = vec![0; branches.len()];
+        let mut at: Vec<Vec<u32>> = all.iter().map(|own| own[0].clone()).collect();
         for (state, begin) in begin.iter_mut().enumerate() {
-            places(&sizes, state, &mut at);
+            fill(&all, state, &mut at);
             let mut stride = 1;
             *begin = 1.0;
-            for (number, branch) in branches.iter().enumerate() {
-                let place = at[number];
-                *begin *= branch.start.iter().filter(|way| way.0 == place).map(|way| way.1).sum::<f64>();
-                let rate = branch.rate[place] * speed(branches, &at, number);
-                for &(next, probability) in &branch.next[place] {
-                    if next != place && probability > 0.0 {
-                        let to = state - place * stride + next * stride;
-                        moves.push((state as u32, to as u32, rate * probability));
+            for (number, kind) in kinds.iter().enumerate() {
+                let places = &kind.places;
+                let own = state / stride % all[number].len();
+                *begin *= likely(&at[number], |place| {
+                    places.start.iter().filter(|way| way.0 == place).map(|way| way.1).sum()
+                });
+                for (place, ways) in places.next.iter().enumerate().filter(|(place, _)| at[number][*place] > 0) {
+                    let rate = f64::from(at[number][place]) * places.rate[place] * speed(kinds, &at, number, place);
+                    for &(next, probability) in ways {
+                        if next != place && probability > 0.0 {
+                            let mut to = at[number].clone();
+                            to[place] -= 1;
+                            to[next] += 1;
+                            let to = state - own * stride + of[number][&to[..]] * stride;
+                            moves.push((state as u32, to as u32, rate * probability));
+                        }
                     }
                 }
-                stride *= sizes[number];
+                stride *= all[number].len();
             }
         }
-        Self { sizes, chain: AbsorbingChain::new(begin, &moves) }
+        let chain = AbsorbingChain::new(begin, &moves);
+        drop(of);
+        Self { at: all, chain }
     }
 
     /// The variance of the time until all have ended.
@@ -169,9 +246,14 @@ impl Process {
         self.chain.variance()
     }
 
-    /// Where each branch is.
-    pub fn places(&self, state: usize, at: &mut [usize]) {
-        places(&self.sizes, state, at);
+    /// How many of each kind are where.
+    pub fn at(&self, state: usize, at: &mut [Vec<u32>]) {
+        fill(&self.at, state, at);
+    }
+
+    /// The state in which all have ended, to be filled.
+    pub fn end(&self) -> Vec<Vec<u32>> {
+        self.at.iter().map(|own| own[0].clone()).collect()
     }
 
     /// Mean time in each state, from what is known of it. Everything leads to state 0, in which all have ended.
@@ -180,17 +262,30 @@ impl Process {
     }
 }
 
-fn places(sizes: &[usize], state: usize, at: &mut [usize]) {
+fn fill(all: &[Vec<Vec<u32>>], state: usize, at: &mut [Vec<u32>]) {
     let mut rest = state;
-    for (place, size) in at.iter_mut().zip(sizes) {
-        *place = rest % size;
-        rest /= size;
+    for (at, own) in at.iter_mut().zip(all) {
+        at.clone_from(&own[rest % own.len()]);
+        rest /= own.len();
     }
+}
+
+/// How likely so many are at each place, each of them by itself (multinomial).
+fn likely(at: &[u32], probability: impl Fn(usize) -> f64) -> f64 {
+    let (mut likely, mut so_far) = (1.0, 0.0);
+    for (place, &count) in at.iter().enumerate().filter(|(_, count)| **count > 0) {
+        let own = probability(place);
+        for number in 1..=count {
+            so_far += 1.0;
+            likely *= own * so_far / f64::from(number);
+        }
+    }
+    likely
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Loop, Place, Places, Process, speed};
+    use super::{Kind, Loop, Place, Places, Process, distributions, speed, ways_to_be};
 
     fn alone(slot: u32, visits: f64, time: f64) -> Loop {
         Loop {
@@ -203,10 +298,57 @@ mod tests {
     }
 
     fn until(branches: &[Vec<Loop>], servers: f64) -> f64 {
-        let places: Vec<Places> = branches.iter().map(|parts| Places::new(parts, &[servers], branches.len())).collect();
+        let kind = |parts: &Vec<Loop>| Kind { places: Places::new(parts, &[servers], branches.len()), count: 1 };
+        time_of(&branches.iter().map(kind).collect::<Vec<_>>())
+    }
+
+    fn time_of(kinds: &[Kind]) -> f64 {
         let mut times = Vec::new();
-        Process::new(&places, speed).times(&mut times);
+        Process::new(kinds, speed).times(&mut times);
         times.iter().sum()
+    }
+
+    /// Alike or told apart, branches take as long.
+    #[test]
+    fn branches_that_are_alike_are_as_those_told_apart() {
+        let place = |slot: u32| Place { slot, station: Some(0), time: 0.5, others: (0.0, None) };
+        let parts = || {
+            let first =
+                Loop { visits: 0.7, rounds: 2.0, delay: 0.3, own: Some(place(0)), others: vec![(place(1), 0.5)] };
+            vec![first, alone(0, 1.0, 0.2)]
+        };
+        let apart: Vec<Vec<Loop>> = (0..4).map(|_| parts()).collect();
+        for servers in [1.0, 2.0, 3.0] {
+            let alike = Kind { places: Places::new(&parts(), &[servers], 4), count: 4 };
+            let (alike, apart) = (time_of(&[alike]), until(&apart, servers));
+            assert!((alike / apart - 1.0).abs() < 1e-7, "{servers} servers: {alike} {apart}");
+        }
+        let (three, one) = (
+            Kind { places: Places::new(&parts(), &[2.0], 4), count: 3 },
+            Kind { places: Places::new(&parts(), &[2.0], 4), count: 1 },
+        );
+        assert!((time_of(&[three, one]) / until(&apart, 2.0) - 1.0).abs() < 1e-7);
+    }
+
+    /// Work of n exponentials on k servers: n/k − 1 of a mean while all are busy, and then the longest of k.
+    #[test]
+    fn a_hundred_branches_are_followed() {
+        let kind = Kind { places: Places::new(&[alone(0, 1.0, 1.0)], &[16.0], 100), count: 100 };
+        let longest: f64 = (1..=16).map(|number| 1.0 / f64::from(number)).sum();
+        assert!((time_of(&[kind]) - (84.0 / 16.0 + longest)).abs() < 1e-6);
+    }
+
+    #[test]
+    fn all_distributions_are_there_once() {
+        for (count, places) in [(1, 3), (4, 1), (3, 2), (5, 4)] {
+            let mut all = distributions(count, places);
+            assert_eq!(all.len(), ways_to_be(count, places));
+            assert!(all.iter().all(|own| own.iter().sum::<u32>() == count as u32) && all[0][0] == count as u32);
+            all.sort();
+            all.dedup();
+            assert_eq!(all.len(), ways_to_be(count, places));
+        }
+        assert_eq!(distributions(1, 3), [[1, 0, 0], [0, 1, 0], [0, 0, 1]]);
     }
 
     #[test]
