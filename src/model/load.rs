@@ -201,7 +201,10 @@ impl Recording {
         }
         let observed: Vec<(f64, f64)> =
             sub.observed.iter().map(|(from, to)| (*from as f64 * 1e-9, *to as f64 * 1e-9)).collect();
-        let own = sub.scenarios.values().filter(|total| is_dated(total)).flat_map(recorded_windows);
+        let dated = sub.scenarios.values().filter(|total| is_dated(total));
+        let own =
+            dated.flat_map(|total| recorded_windows(total).into_iter().map(|own| (own, total.operations >= ENOUGH)));
+        let own: Vec<(f64, f64)> = own.filter_map(|(own, is_often)| unobserved(&observed, own, is_often)).collect();
         let windows = windows(observed.iter().copied().chain(own).collect());
         Self { seconds: Some(seconds(&windows)), windows, observed }
     }
@@ -285,6 +288,24 @@ impl Recording {
             Some((first - own(total.first_start)?).max(0.0) + (own(total.last_start)? - last).max(0.0))
         };
         Some(seconds + outside().unwrap_or(0.0))
+    }
+}
+
+/// What a stretch of time from the first to the last of some operations adds to the times at which operations were taken in: what was sent later. Between two of these times nothing was
+/// observed, though operations started before and after; those of a rare scenario tell nothing of when they were sent together.
+fn unobserved(observed: &[(f64, f64)], (from, to): (f64, f64), is_often: bool) -> Option<(f64, f64)> {
+    let is_within = |time: f64| observed.iter().any(|(begin, end)| *begin <= time && time <= *end);
+    match (is_within(from), is_within(to)) {
+        (true, true) => None,
+        (false, false) => Some((from, to)),
+        (false, true) => {
+            let begins = observed.iter().map(|(begin, _)| *begin).filter(|begin| *begin > from);
+            Some((from, begins.fold(to, f64::min))).filter(|_| is_often)
+        }
+        (true, false) => {
+            let ends = observed.iter().map(|(_, end)| *end).filter(|end| *end < to);
+            Some((ends.fold(from, f64::max), to)).filter(|_| is_often)
+        }
     }
 }
 
@@ -443,8 +464,8 @@ fn sampling_note(total: &ScenarioTotal) -> Option<String> {
             if total.sampled.operations == 0 { "these operations".to_owned() } else { format!("{unknown} of them") };
         return Some(format!("the sampling of {whose} is not known: the rate and all utilisations are lower bounds"));
     }
-    ((weight - 1.0).abs() > 1e-9)
-        .then(|| format!("each of them stands for {} operations, by how they were sampled", short(weight)))
+    let how = if total.sampled.counted > 0 { "by how many requests were counted" } else { "by how they were sampled" };
+    ((weight - 1.0).abs() > 1e-9).then(|| format!("each of them stands for {} operations, {how}", short(weight)))
 }
 
 /// How operations were kept whose sampler does not tell for how many they stand.

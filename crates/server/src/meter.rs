@@ -1,7 +1,9 @@
 //! Metrics that tell rates and utilisation, as totals that only grow.
 //!
-//! - A counter that is cumulative grows by what it grew; where it was set back, by what it has since.
-//! - One that is delta grows by each of its values; what comes again is left out.
+//! - A counter that is cumulative grows by what it grew; where it was set back, by what it has since. One that says when it began is told from others of the same name by that: processes
+//!   that do not say which they are write into one name, each with a begin of its own. What it has at its first point counts where it began under the eyes of this server, as a point of its
+//!   own would have told where something else had counted before.
+//! - One that is delta grows by each of its values; what comes again is left out, and what comes out of order is not.
 //! - A gauge grows by its value times the time for which it stands.
 //!
 //! So a total at two moments tells the mean between them, whatever lies between is thinned out, and nothing depends on temporality.
@@ -30,6 +32,8 @@ const LONGEST: usize = 4096;
 const STANDS: u64 = 300 * 1_000_000_000;
 /// How far a clock may be ahead, nanoseconds.
 const AHEAD: u64 = 60 * 1_000_000_000;
+/// Points of a series of deltas that may come out of order: as many as senders try again side by side.
+const RECENT: usize = 16;
 /// Histograms whose counts are requests that were served.
 pub const REQUESTS: [&str; 4] =
     ["http.server.request.duration", "http.server.duration", "rpc.server.call.duration", "rpc.server.duration"];
@@ -45,6 +49,9 @@ pub struct SeriesKey {
     pub resources: Vec<String>,
     /// All labels.
     pub labels: Vec<(String, String)>,
+    /// When its counter began, where that is said of one that is cumulative; else 0.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub begin: u64,
     /// The time of its first point, which tells it from one before that was forgotten: that one's total is not gone on with. 0 of those that are looked for.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub since: u64,
@@ -101,14 +108,43 @@ pub struct Points {
 #[derive(Debug, Default)]
 pub struct Meter {
     selection: Selection,
-    /// By series; when each began is beside where it stands.
-    standings: HashMap<SeriesKey, (u64, Standing)>,
+    /// By series, those that are cumulative by their begin as well.
+    standings: HashMap<SeriesKey, Known>,
+    /// The time of the first point that came.
+    first: Option<u64>,
     /// When series that are silent were last looked for.
     looked: u64,
     /// The last metric that found no room, and what it is of.
     no_room: Option<String>,
     /// Totals that are in no store yet.
     fresh: BTreeMap<(SeriesKey, u64), f64>,
+}
+
+/// What is known of a series.
+#[derive(Clone, Copy, Debug, Default)]
+struct Known {
+    /// When it began, as its totals have it.
+    since: u64,
+    standing: Standing,
+    /// The times of its last points, the next one to be replaced first; 0 where there are none.
+    recent: [u64; RECENT],
+    /// How many points it had.
+    count: usize,
+}
+
+impl Known {
+    /// Notes a point.
+    fn note(&mut self, time: u64) {
+        self.recent[self.count % RECENT] = time;
+        self.count += 1;
+    }
+
+    /// Whether a point of that time is new, though it is no later than the last one.
+    fn is_out_of_order(&self, time: u64) -> bool {
+        let known = &self.recent[..self.count.min(RECENT)];
+        let are_all = self.count < RECENT;
+        (are_all || known.iter().any(|own| *own < time)) && !known.contains(&time)
+    }
 }
 
 /// A value of a series, as it came.
@@ -151,7 +187,9 @@ impl Meter {
     pub fn restore(&mut self, key: SeriesKey, standing: Standing) {
         if self.standings.len() < MOST_SERIES {
             let since = key.since;
-            self.standings.insert(SeriesKey { since: 0, ..key }, (since, standing));
+            // Of those before nothing is known.
+            let known = Known { since, standing, recent: [standing.time; RECENT], count: RECENT };
+            self.standings.insert(SeriesKey { since: 0, ..key }, known);
         }
     }
 
@@ -168,8 +206,8 @@ impl Meter {
     /// Totals that are in no store yet, and where their series stand.
     pub fn fresh(&self) -> Vec<(&SeriesKey, u64, f64, Standing)> {
         let standing = |key: &SeriesKey| {
-            let own = self.standings.get(&SeriesKey { since: 0, ..key.clone() }).filter(|own| own.0 == key.since);
-            own.map(|own| own.1)
+            let own = self.standings.get(&SeriesKey { since: 0, ..key.clone() }).filter(|own| own.since == key.since);
+            own.map(|own| own.standing)
         };
         // A series that made room begins again where its last total stands.
         let last = |time, total| Standing { time, total, ..Standing::default() };
@@ -265,42 +303,64 @@ impl Meter {
         if !is_possible || point.time == 0 {
             return Taken::SetAside;
         }
+        let first = *self.first.get_or_insert(point.time);
+        let has_begin = kind == Kind::Cumulative && (1..=point.time).contains(&point.start);
+        let key = if has_begin { SeriesKey { begin: point.start, ..key } } else { key };
         // What was recorded by a clock that was ahead is over.
-        let known = self.standings.get(&key).copied().filter(|(_, own)| own.time <= now.saturating_add(AHEAD));
-        let Some((since, known)) = known else {
+        let known = self.standings.get(&key).copied().filter(|own| own.standing.time <= now.saturating_add(AHEAD));
+        let Some(mut known) = known else {
             if !self.has_room(&key, now) {
                 self.no_room = Some(format!("{} of {}", key.metric, key.resources.join(", ")));
                 return Taken::NoRoom;
             }
-            // What was counted before is not known to be of this time; since its start it is, where that is said of deltas.
-            let total = if matches!(kind, Kind::Delta | Kind::Level) { point.value } else { 0.0 };
-            if kind == Kind::Delta && (1..point.time).contains(&point.start) {
-                self.fresh.insert((SeriesKey { since: point.time, ..key.clone() }, point.start), 0.0);
+            // What was counted before is not known to be of this time; since its begin it is, where that is said of deltas, and of what began when points were taken in.
+            let since_begin = match kind {
+                Kind::Delta => (1..point.time).contains(&point.start),
+                Kind::Cumulative => has_begin && point.start >= first && point.start < point.time,
+                Kind::Gauge | Kind::Level => false,
+            };
+            let total = if matches!(kind, Kind::Delta | Kind::Level) || since_begin { point.value } else { 0.0 };
+            let since = point.time;
+            if since_begin {
+                self.fresh.insert((SeriesKey { since, ..key.clone() }, point.start), 0.0);
             }
             let standing = Standing { time: point.time, start: point.start, raw: point.value, total };
-            self.keep(key, point.time, standing);
+            self.keep(key, Known { since, ..Known::default() }, standing);
             return Taken::Used;
         };
-        if point.time <= known.time {
-            return Taken::Late;
+        if point.time <= known.standing.time {
+            if kind != Kind::Delta || !known.is_out_of_order(point.time) {
+                return Taken::Late;
+            }
+            known.standing.total += point.value;
+            known.note(point.time);
+            self.put(key, known);
+            return Taken::Used;
         }
+        let Standing { time, start, raw, total } = known.standing;
         let grown = match kind {
             Kind::Delta => point.value,
-            Kind::Level => point.value - known.total,
-            Kind::Gauge => known.raw * (point.time - known.time).min(STANDS) as f64 * 1e-9,
+            Kind::Level => point.value - total,
+            Kind::Gauge => raw * (point.time - time).min(STANDS) as f64 * 1e-9,
             Kind::Cumulative => {
-                let is_set_back = point.value < known.raw || point.start > known.start && known.start > 0;
-                if is_set_back { point.value } else { point.value - known.raw }
+                let is_set_back = point.value < raw || point.start > start && start > 0;
+                if is_set_back { point.value } else { point.value - raw }
             }
         };
-        let total = known.total + grown;
-        self.keep(key, since, Standing { time: point.time, start: point.start, raw: point.value, total });
+        let standing = Standing { time: point.time, start: point.start, raw: point.value, total: total + grown };
+        self.keep(key, known, standing);
         Taken::Used
     }
 
-    fn keep(&mut self, key: SeriesKey, since: u64, standing: Standing) {
-        self.fresh.insert((SeriesKey { since, ..key.clone() }, standing.time), standing.total);
-        self.standings.insert(key, (since, standing));
+    fn keep(&mut self, key: SeriesKey, mut known: Known, standing: Standing) {
+        known.note(standing.time);
+        self.put(key, Known { standing, ..known });
+    }
+
+    fn put(&mut self, key: SeriesKey, known: Known) {
+        let Standing { time, total, .. } = known.standing;
+        self.fresh.insert((SeriesKey { since: known.since, ..key.clone() }, time), total);
+        self.standings.insert(key, known);
     }
 
     /// Whether there is room for a series; those that were silent for long make it.
@@ -309,7 +369,7 @@ impl Meter {
         if is_full(self) && now.abs_diff(self.looked) >= LOOKED_FOR {
             self.looked = now;
             let is_over = |time: u64| time.saturating_add(SILENT) < now || time > now.saturating_add(AHEAD);
-            self.standings.retain(|_, (_, own)| !is_over(own.time));
+            self.standings.retain(|_, own| !is_over(own.standing.time));
         }
         !is_full(self)
     }
@@ -341,19 +401,32 @@ fn key(metric: &Metric, labels: Vec<(String, String)>) -> Option<(SeriesKey, f64
             labels.iter().find(|(name, _)| name.replace('.', "_") == "service_name").map(|(_, value)| value.clone())?;
         let name = metric.name.clone();
         return REQUESTS.contains(&&*metric.name).then(|| {
-            (SeriesKey { counts: Counted::Requests, metric: name, resources: vec![service], labels, since: 0 }, 1.0)
+            (
+                SeriesKey {
+                    counts: Counted::Requests,
+                    metric: name,
+                    resources: vec![service],
+                    labels,
+                    begin: 0,
+                    since: 0,
+                },
+                1.0,
+            )
         });
     }
     if counts_cores(&metric.name, &labels) {
         let metric = metric.name.clone();
-        return Some((SeriesKey { counts: Counted::Cores, metric, resources: Vec::new(), labels, since: 0 }, 1.0));
+        return Some((
+            SeriesKey { counts: Counted::Cores, metric, resources: Vec::new(), labels, begin: 0, since: 0 },
+            1.0,
+        ));
     }
     let Measure { resources, unit, factor, .. } = measure(&metric.name, &metric.unit, &labels)?;
     let counts = match unit {
         Unit::Seconds | Unit::Cores => Counted::Seconds,
         Unit::Share => Counted::Share,
     };
-    Some((SeriesKey { counts, metric: metric.name.clone(), resources, labels, since: 0 }, factor))
+    Some((SeriesKey { counts, metric: metric.name.clone(), resources, labels, begin: 0, since: 0 }, factor))
 }
 
 fn labels(attributes: &[KeyValue]) -> Vec<(String, String)> {

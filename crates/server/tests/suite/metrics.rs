@@ -52,10 +52,11 @@ fn counter(temporality: i32, points: &[(u64, u64, f64)]) -> metric::Data {
     metric::Data::Sum(Sum { data_points, aggregation_temporality: temporality, is_monotonic: true })
 }
 
-/// By how much a total grew.
+/// By how much totals grew, all series together.
 fn grown(meter: &Meter) -> f64 {
-    let totals: Vec<f64> = meter.fresh().iter().map(|(_, _, total, _)| *total).collect();
-    totals.last().unwrap() - totals.first().unwrap()
+    let all = meter.fresh();
+    let series = all.chunk_by(|one, other| one.0 == other.0);
+    series.map(|own| own[own.len() - 1].2 - own[0].2).sum()
 }
 
 #[test]
@@ -89,6 +90,42 @@ fn temporality_and_resets_make_no_difference() {
         gauge.take(&bytes, BEGIN + at * ten);
     }
     assert!((grown(&gauge) - 15.0).abs() < 1e-9);
+}
+
+/// Three processes say no more than the name of their service, and count since hours ago; a fourth begins while others are watched.
+#[test]
+fn processes_of_one_name_are_told_apart_by_their_begins() {
+    let mut meter = Meter::default();
+    let mut take = |start: u64, time: u64, value: f64| {
+        let bytes = metrics("shop", "process.cpu.time", counter(CUMULATIVE, &[(start, time, value)]));
+        assert_eq!(meter.take(&bytes, BEGIN + time).used, 1);
+    };
+    for minute in 1..=10_u64 {
+        for (process, before) in [(1, 9000.0), (2, 7000.0), (3, 8000.0)] {
+            take(process, 60 * minute * SECOND + process, before + 6.0 * minute as f64);
+        }
+        if minute > 4 {
+            take(270 * SECOND, 60 * minute * SECOND + 9, 0.1 * (60.0 * minute as f64 - 270.0));
+        }
+    }
+    let expected = 3.0 * 9.0 * 6.0 + 0.1 * 330.0;
+    assert!((grown(&meter) - expected).abs() < 1e-9, "{} for {expected}", grown(&meter));
+}
+
+/// Senders that try again side by side bring what came before after what came later.
+#[test]
+fn deltas_out_of_order_count_once() {
+    let mut meter = Meter::default();
+    let mut take = |at: u64| {
+        let bytes =
+            metrics("shop", "process.cpu.time", counter(DELTA, &[(10 * at * SECOND, 10 * (at + 1) * SECOND, 3.0)]));
+        meter.take(&bytes, BEGIN + 1000 * SECOND).used
+    };
+    let order = [1, 0, 4, 2, 3, 7, 6, 5, 8, 30, 29, 28];
+    assert!(order.iter().all(|at| take(*at) == 1));
+    assert!(order.iter().all(|at| take(*at) == 0));
+    // What came first has its begin 10 s later than the earliest.
+    assert_eq!(meter.fresh().last().map(|own| own.2), Some(36.0));
 }
 
 #[test]
