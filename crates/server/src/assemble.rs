@@ -226,6 +226,11 @@ impl Assembler {
         self.offenders.offending()
     }
 
+    /// How many spans are of services that are not told apart, and the name of the last one.
+    pub fn other_services(&self) -> Option<&(u64, String)> {
+        self.offenders.others()
+    }
+
     /// How many traces are open.
     pub fn traces(&self) -> usize {
         self.open.len()
@@ -243,7 +248,8 @@ impl Assembler {
 
     /// Takes in a span: its resource, its number, the record of the journal that it came in, and when that was received.
     pub fn take(&mut self, span: &SpanBytes<'_>, resource: &[u8], number: u64, place: Place, now: Nanos) {
-        let resource = self.resource(resource);
+        let own = self.resource(resource);
+        let resource = self.offenders.resource(own);
         let others = (!self.offenders.admits(&resource, span.name, &self.grouping)).then(|| renamed(span.bytes));
         let bytes = others.as_deref().unwrap_or(span.bytes);
         let late = self.given.get(span.trace);

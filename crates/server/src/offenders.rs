@@ -1,4 +1,5 @@
-//! Names of operations, capped by service: one that makes each request an operation of its own would fill every model with them.
+//! Names of operations, capped by service, and names of services: one that makes each request an operation of its own would fill every model with them, and so would a sender with a
+//! name for each process.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -15,8 +16,12 @@ pub const MOST: usize = 1000;
 pub const OTHERS: &str = "(other operations)";
 /// Names that are remembered as they came, before they are looked at again.
 const REMEMBERED: usize = 1 << 16;
-/// Services counted one by one.
-const SERVICES: usize = 10_000;
+/// Services that are told apart.
+pub const SERVICES: usize = 2000;
+/// What all others are.
+pub const OTHER_SERVICES: &str = "(other services)";
+/// Resources whose service is remembered.
+const RESOURCES: usize = 10_000;
 /// The longest name that is shown, in characters.
 const SHOWN: usize = 100;
 
@@ -35,6 +40,10 @@ pub struct Offenders {
     known: HashSet<u64>,
     /// Spans of each service whose names did not count, and the last such name.
     offending: BTreeMap<String, (u64, String)>,
+    /// Spans of services that are not told apart, and the name of the last one.
+    others: Option<(u64, String)>,
+    /// The resource of all of these.
+    of_others: Option<Arc<[u8]>>,
 }
 
 impl Offenders {
@@ -61,6 +70,21 @@ impl Offenders {
         counts
     }
 
+    /// The resource that a span counts for: its own, but for services beyond those that are told apart.
+    pub fn resource(&mut self, own: Arc<[u8]>) -> Arc<[u8]> {
+        if self.service(&own) < SERVICES {
+            return own;
+        }
+        let name = service_name(&own).chars().take(SHOWN).collect();
+        self.others = Some((self.others.as_ref().map_or(0, |others| others.0) + 1, name));
+        Arc::clone(self.of_others.get_or_insert_with(|| resource_of(OTHER_SERVICES).into()))
+    }
+
+    /// How many spans are of services that are not told apart, and the name of the last one.
+    pub fn others(&self) -> Option<&(u64, String)> {
+        self.others.as_ref()
+    }
+
     /// The services with too many names: of how many spans, and the last one.
     pub fn offending(&self) -> &BTreeMap<String, (u64, String)> {
         &self.offending
@@ -82,17 +106,19 @@ impl Offenders {
         if let Some(number) = self.services.get(&digest) {
             return *number;
         }
-        let mut name = service_name(resource);
-        if self.numbers.len() >= SERVICES && !self.numbers.contains_key(&name) {
-            name = String::new();
-        }
+        let name = service_name(resource);
         let next = self.numbers.len();
-        let number = *self.numbers.entry(name).or_insert(next);
-        if number == self.groups.len() {
-            self.groups.push(HashSet::new());
+        let number = match self.numbers.get(&name) {
+            Some(number) => *number,
+            // All that are not told apart have one number.
+            None if next >= SERVICES => SERVICES,
+            None => *self.numbers.entry(name).or_insert(next),
+        };
+        if number >= self.groups.len() {
+            self.groups.resize_with(number + 1, HashSet::new);
         }
         // Resources differ by instance, and come and go.
-        if self.services.len() >= SERVICES {
+        if self.services.len() >= RESOURCES {
             self.services.clear();
         }
         self.services.insert(digest, number);
@@ -105,6 +131,16 @@ pub fn renamed(span: &[u8]) -> Vec<u8> {
     let mut bytes = span.to_vec();
     put_field(&mut bytes, 5, OTHERS.as_bytes());
     bytes
+}
+
+/// The bytes of a resource that has nothing but the name of its service.
+fn resource_of(service: &str) -> Vec<u8> {
+    let (mut value, mut attribute, mut resource) = (Vec::new(), Vec::new(), Vec::new());
+    put_field(&mut value, 1, service.as_bytes());
+    put_field(&mut attribute, 1, b"service.name");
+    put_field(&mut attribute, 2, &value);
+    put_field(&mut resource, 1, &attribute);
+    resource
 }
 
 /// The name of a resource's service.
@@ -124,7 +160,20 @@ mod tests {
 
     use dyelog::trace::spans::Grouping;
 
-    use super::{MOST, Offenders};
+    use super::{MOST, OTHER_SERVICES, Offenders, SERVICES, resource_of, service_name};
+
+    #[test]
+    fn services_beyond_those_told_apart_are_one() {
+        let mut offenders = Offenders::default();
+        let mut taken = |number: usize| {
+            let resource: Arc<[u8]> = resource_of(&format!("s{number}")).into();
+            service_name(&offenders.resource(resource))
+        };
+        assert!((0..SERVICES).all(|number| taken(number) == format!("s{number}")));
+        assert!((SERVICES..3 * SERVICES).all(|number| taken(number) == OTHER_SERVICES));
+        assert_eq!(taken(7), "s7");
+        assert_eq!(offenders.others(), Some(&(2 * SERVICES as u64, format!("s{}", 3 * SERVICES - 1))));
+    }
 
     #[test]
     fn what_is_grouped_anyway_is_no_offence() {

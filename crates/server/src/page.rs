@@ -7,7 +7,7 @@ use dyelog::report::markup::Markup;
 use crate::answer::Held;
 use crate::meter::MOST_SERIES;
 use crate::observed::Seen;
-use crate::offenders::MOST;
+use crate::offenders::{MOST, SERVICES};
 use crate::period::written;
 use crate::service::Status;
 use crate::split::Compared;
@@ -101,6 +101,12 @@ pub fn page(page: &Page<'_>) -> String {
         html.open("p", &[("class", "fault")]).text("The service ").name(service);
         html.text(&format!(" has more than {MOST} names of operations: {spans} spans were grouped, the last one "));
         html.name(name).text(". Names should not have identifiers in them.").close();
+    }
+    if let Some((spans, name)) = &page.status.other_services {
+        html.open("p", &[("class", "fault")]).text(&format!(
+            "There are more than {SERVICES} services: {spans} spans of others are those of one, the last one of "
+        ));
+        html.name(name).text(". Names of services should not have identifiers in them.").close();
     }
     if let Some((at, shown)) = page.status.counts.set_back_at {
         html.open("p", &[("class", "fault")]).text(&format!(

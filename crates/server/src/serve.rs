@@ -34,23 +34,35 @@ use crate::{services, sites, unread, web};
 const CONNECTIONS: usize = 1024;
 /// What a connection reads ahead, bytes: more would add up over very many of them, beside the budget for bodies.
 const BUFFER: usize = 32 << 10;
-/// How long the head of a request may take.
+/// How long the head of a connection's first request may take.
 const HEAD: Duration = Duration::from_secs(10);
+/// How long a connection is kept without a request: senders of metrics come once a minute, and lose what they send on a connection that is just being closed.
+const IDLE: Duration = Duration::from_secs(75);
 /// How long a stop waits for requests in work.
 const LAST_WORDS: Duration = Duration::from_secs(5);
+
+/// Room for what a connection is read into at first, bytes.
+const FIRST_READ: usize = 1 << 10;
 
 /// What HTTP/2 begins with.
 const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// Reads until it is plain which HTTP a client speaks, and gives what was read; `None` where it does not say so in time.
+/// Reads until it is plain which HTTP a client speaks, and the whole head of a first request of HTTP/1 unless it is very long; gives what was read. `None` where the client does not say so
+/// much in time.
 async fn begin(stream: &mut (impl AsyncRead + Unpin)) -> Option<Vec<u8>> {
     let said = async {
-        let mut head = vec![0; PREFACE.len()];
-        let mut length = 0;
+        let mut head = Vec::with_capacity(FIRST_READ);
         loop {
-            length += stream.read(&mut head[length..]).await.ok().filter(|read| *read > 0)?;
-            if length == PREFACE.len() || !PREFACE.starts_with(&head[..length]) {
-                head.truncate(length);
+            let before = head.len();
+            stream.read_buf(&mut head).await.ok().filter(|read| *read > 0)?;
+            if head.len() < PREFACE.len() && PREFACE.starts_with(&head) {
+                continue;
+            }
+            let new = &head[before.saturating_sub(3)..];
+            let is_whole = head.starts_with(PREFACE) || new.windows(4).any(|four| four == b"\r\n\r\n");
+            // What is no HTTP, such as the first words of TLS, is answered at once.
+            let is_http = head[0].is_ascii_alphabetic();
+            if is_whole || !is_http || head.len() >= BUFFER {
                 return Some(head);
             }
         }
@@ -134,7 +146,7 @@ pub async fn serve(listener: TcpListener, tls: Option<Tls>, routes: Router, mut 
     let connections = Arc::new(Semaphore::new(CONNECTIONS));
     let graceful = GracefulShutdown::new();
     let mut builder = auto::Builder::new(TokioExecutor::new());
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD).max_buf_size(BUFFER);
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(IDLE).max_buf_size(BUFFER);
     builder.http2().timer(TokioTimer::new()).keep_alive_interval(Some(HEAD)).keep_alive_timeout(HEAD);
     loop {
         let accepted = tokio::select! {

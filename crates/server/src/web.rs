@@ -219,6 +219,10 @@ async fn metrics(State(service): State<Arc<Service>>) -> Response {
         let help = "Spans whose names were grouped, since their service has too many.";
         family("dyelog_grouped_spans_total", "counter", help, &offending);
     }
+    if let Some((spans, _)) = &status.other_services {
+        let help = "Spans of services beyond those that are told apart.";
+        family("dyelog_other_services_spans_total", "counter", help, &one(*spans));
+    }
     let ahead = status.ahead.lately(wall_clock()).into_iter();
     let ahead: Vec<_> =
         ahead.map(|(service, seconds)| (format!("{{service=\"{}\"}}", label(service)), seconds)).collect();

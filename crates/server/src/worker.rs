@@ -260,6 +260,11 @@ impl<M: Medium> Worker<M> {
         self.assembler.offending()
     }
 
+    /// How many spans are of services that are not told apart, and the name of the last one.
+    pub fn other_services(&self) -> Option<&(u64, String)> {
+        self.assembler.other_services()
+    }
+
     /// Services whose clocks are ahead.
     pub fn ahead(&self) -> &Ahead {
         &self.ahead

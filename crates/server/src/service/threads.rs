@@ -183,6 +183,9 @@ fn tell<M: Medium>(worker: &Worker<M>, shared: &Shared) {
     if status.offending != *worker.offending() {
         status.offending.clone_from(worker.offending());
     }
+    if status.other_services.as_ref() != worker.other_services() {
+        status.other_services = worker.other_services().cloned();
+    }
     if status.ahead != *worker.ahead() {
         status.ahead.clone_from(worker.ahead());
     }
