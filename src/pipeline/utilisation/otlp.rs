@@ -1,5 +1,7 @@
 //! Metrics of OTLP in JSON: one document, or one a line.
 
+use std::collections::{BTreeMap, HashSet};
+
 use indexmap::IndexMap;
 use serde::Deserialize;
 use serde_json::Value;
@@ -94,7 +96,7 @@ type Counters = IndexMap<(String, Labels), Counts>;
 /// Reads documents.
 pub(super) fn read(text: &str, unit: Option<ValueUnit>) -> Found {
     let mut counted = Counted::default();
-    let mut gathered: IndexMap<(String, Labels), Series> = IndexMap::new();
+    let mut gathered: IndexMap<(String, Labels), (Series, Counts)> = IndexMap::new();
     let mut counters = Counters::new();
     for document in serde_json::Deserializer::from_str(text).into_iter::<Document>() {
         let document = document
@@ -112,7 +114,18 @@ pub(super) fn read(text: &str, unit: Option<ValueUnit>) -> Found {
         let of = labels.iter().map(|(name, value)| (&**name, &**value));
         requests::series(&metric, requests::known(&metric, true)?, &of, counts.since_the_first())
     });
-    Ok(Metrics { requests: served.collect(), series: gathered.into_values().collect(), cores: counted.finish() })
+    let series = gathered.into_values().map(|(series, mut counts)| {
+        counts.points.sort_by(|left, right| left.1.total_cmp(&right.1));
+        if are_interleaved(&counts.points) { Series { samples: together(counts.points), ..series } } else { series }
+    });
+    Ok(Metrics { requests: served.collect(), series: series.collect(), cores: counted.finish() })
+}
+
+fn is_delta(points: &Points) -> bool {
+    match &points.aggregation_temporality {
+        Value::String(name) => name.ends_with("_DELTA"),
+        other => other.as_u64() == Some(1),
+    }
 }
 
 /// Whether a metric counts requests; if so, takes it in.
@@ -122,10 +135,7 @@ fn take_requests(metric: &Metric, resource: &Labels, counters: &mut Counters) ->
         return false;
     }
     for points in metric.sum.iter().chain(histograms) {
-        let is_delta = match &points.aggregation_temporality {
-            Value::String(name) => name.ends_with("_DELTA"),
-            other => other.as_u64() == Some(1),
-        };
+        let is_delta = is_delta(points);
         for point in &points.data_points {
             let value = point.count.as_ref().or(point.as_int.as_ref()).and_then(number).or(point.as_double);
             let (Some(value), Some(time)) = (value.filter(|value| value.is_finite()), number(&point.time_unix_nano))
@@ -151,6 +161,9 @@ impl Counts {
             return requests::summed(&mut self.points);
         }
         self.points.sort_by(|left, right| left.1.total_cmp(&right.1));
+        if are_interleaved(&self.points) {
+            return together(self.points);
+        }
         let mut found: Vec<(f64, f64)> = Vec::with_capacity(self.points.len() + 1);
         for (start, time, value) in self.points {
             // A counter begins at 0, and begins anew where it was set back.
@@ -161,6 +174,53 @@ impl Counts {
         }
         found
     }
+}
+
+/// Whether counters of one name are of several processes that do not say which they are: what began earlier goes on beside what began later. Points have their begin, time and value, and are
+/// in the order of times.
+fn are_interleaved(points: &[(f64, f64, f64)]) -> bool {
+    let mut over: HashSet<u64> = HashSet::new();
+    let mut current = None;
+    points.iter().filter(|(start, time, _)| start < time).any(|(start, ..)| {
+        let own = start.to_bits();
+        if current.is_some_and(|current| current != own) {
+            over.extend(current);
+        }
+        current = Some(own);
+        over.contains(&own)
+    })
+}
+
+/// Times and sums of counters that began at several times.
+fn together(points: Vec<(f64, f64, f64)>) -> Vec<(f64, f64)> {
+    let mut by_start: BTreeMap<u64, Vec<(f64, f64)>> = BTreeMap::new();
+    for (start, time, value) in points {
+        by_start.entry(start.to_bits()).or_insert_with(|| vec![(start, 0.0)]).push((time, value));
+    }
+    // By how much more, or less, all of them grow a second from a time on.
+    let mut changes: Vec<(f64, f64)> = Vec::new();
+    for pair in by_start.values().flat_map(|own| own.windows(2)) {
+        let [(from, before), (to, after)] = *pair else { continue };
+        if to > from && after > before {
+            let each = (after - before) / (to - from);
+            changes.extend([(from, each), (to, -each)]);
+        }
+    }
+    changes.sort_by(|left, right| left.0.total_cmp(&right.0));
+    let (mut total, mut each) = (0.0, 0.0);
+    let mut found: Vec<(f64, f64)> = Vec::with_capacity(changes.len());
+    for (time, change) in changes {
+        match found.last() {
+            Some((last, _)) if *last == time => {}
+            Some((last, _)) => {
+                total += each * (time - last);
+                found.push((time, total));
+            }
+            None => found.push((time, 0.0)),
+        }
+        each += change;
+    }
+    found
 }
 
 /// Whether a metric counts cores, and nothing else.
@@ -180,7 +240,7 @@ fn take_in(
     metric: &Metric,
     resource: &Labels,
     unit: Option<ValueUnit>,
-    gathered: &mut IndexMap<(String, Labels), Series>,
+    gathered: &mut IndexMap<(String, Labels), (Series, Counts)>,
 ) -> Result<(), Fault> {
     let unit = match (known(&metric.name, &metric.unit), unit) {
         (Known::Other, _) => return Ok(()),
@@ -188,7 +248,9 @@ fn take_in(
         (Known::Unknown, Some(unit)) => unit,
         (Known::Unknown, None) => return Err(Fault::no_unit(&metric.name)),
     };
-    for point in metric.gauge.iter().chain(&metric.sum).flat_map(|points| &points.data_points) {
+    for (point, points) in
+        metric.gauge.iter().chain(&metric.sum).flat_map(|own| own.data_points.iter().map(move |point| (point, own)))
+    {
         let mut all = resource.clone();
         all.extend(labels(&point.attributes));
         let of = || all.iter().map(|(name, value)| (&**name, &**value));
@@ -200,15 +262,16 @@ fn take_in(
             continue;
         }
         let (unit, factor) = unit_of(&metric.name, unit, of()).scale();
-        let series = gathered.entry((metric.name.clone(), all.clone())).or_insert_with(|| Series {
-            file: "".into(),
-            metric: metric.name.clone(),
-            resources: resources(&of()),
-            mode: mode(of()),
-            unit,
-            samples: Vec::new(),
-        });
+        let new = || {
+            let (file, metric) = ("".into(), metric.name.clone());
+            let (resources, mode, samples) = (resources(&of()), mode(of()), Vec::new());
+            (Series { file, metric, resources, mode, unit, samples }, Counts::default())
+        };
+        let (series, counts) = gathered.entry((metric.name.clone(), all.clone())).or_insert_with(new);
         series.samples.push((time * 1e-9, value * factor));
+        // Deltas have begins of their own.
+        let start = number(&point.start_time_unix_nano).filter(|start| *start > 0.0 && !is_delta(points));
+        counts.points.push((start.unwrap_or(time) * 1e-9, time * 1e-9, value * factor));
     }
     Ok(())
 }
@@ -228,4 +291,42 @@ fn labels(attributes: &[Attribute]) -> Labels {
         other => Some(other.to_string()),
     };
     attributes.iter().filter_map(|own| Some((own.key.clone(), text(&own.value)?))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Counts, are_interleaved, together};
+
+    /// Two processes that count since hours ago, and one that begins while they are read; each point has the begin of its own.
+    #[test]
+    fn counters_of_several_processes_are_summed() {
+        let mut points = Vec::new();
+        for minute in 1..=10_u32 {
+            let time = 60.0 * f64::from(minute);
+            points.extend([(-9000.0, time, 9000.0 + time), (-7000.0, time + 20.0, 14_000.0 + 2.0 * (time + 20.0))]);
+            if minute > 5 {
+                points.push((330.0, time + 10.0, 3.0 * (time + 10.0 - 330.0)));
+            }
+        }
+        assert!(are_interleaved(&points));
+        let grown = together(points.clone());
+        let at = |time: f64| {
+            let after = grown.partition_point(|own| own.0 <= time);
+            let (before, next) = (grown[after - 1], grown[after]);
+            before.1 + (next.1 - before.1) * (time - before.0) / (next.0 - before.0)
+        };
+        assert!((at(300.0) - at(120.0) - 3.0 * 180.0).abs() < 1e-6);
+        assert!((at(590.0) - at(400.0) - 6.0 * 190.0).abs() < 1e-6);
+        let found = Counts { is_delta: false, points }.since_the_first();
+        assert_eq!(found, grown);
+    }
+
+    /// One process that begins anew is no several.
+    #[test]
+    fn a_counter_that_begins_anew_is_that_of_one_process() {
+        let points = vec![(0.0, 60.0, 6.0), (0.0, 120.0, 12.0), (130.0, 180.0, 5.0), (130.0, 240.0, 11.0)];
+        assert!(!are_interleaved(&points));
+        let found = Counts { is_delta: false, points }.since_the_first();
+        assert_eq!(found, [(0.0, 0.0), (60.0, 6.0), (120.0, 12.0), (130.0, 0.0), (180.0, 5.0), (240.0, 11.0)]);
+    }
 }

@@ -110,6 +110,15 @@ impl Parts {
             borders.push((at, what));
         }
         borders.sort();
+        // What changes at a border is told of the two parts that meet there: one of them may have been a longer one, with borders of its own, when it was found.
+        let places: Vec<usize> =
+            [0].into_iter().chain(borders.iter().map(|(at, _)| *at)).chain([history.blocks.len()]).collect();
+        for (number, (at, what)) in borders.iter_mut().enumerate() {
+            let range = places[number]..places[number + 2];
+            if let Some((_, words)) = border(history, &range).filter(|(again, _)| is_close(&range, *again, *at)) {
+                *what = words;
+            }
+        }
         let ends = borders.iter().map(|(at, _)| *at).chain([history.blocks.len()]);
         let mut begin = 0;
         let mut parts = Vec::new();
@@ -195,14 +204,19 @@ fn border(history: &History, range: &Range<usize>) -> Option<(usize, Vec<String>
     }));
     found.sort_by(|left, right| right.clear.total_cmp(&left.clear).then_with(|| left.words.cmp(&right.words)));
     let at = found.first()?.at;
-    let close = (range.len() / CLOSE).max(1);
-    let here: Vec<String> = found.into_iter().filter(|own| own.at.abs_diff(at) <= close).map(|own| own.words).collect();
+    let is_here = |own: &Found| is_close(range, own.at, at);
+    let here: Vec<String> = found.into_iter().filter(is_here).map(|own| own.words).collect();
     let more = here.len().saturating_sub(TOLD);
     let mut what: Vec<String> = here.into_iter().take(TOLD).collect();
     if more > 0 {
         what.push(format!("{more} other figures change there, too"));
     }
     Some((range.start + at, what))
+}
+
+/// Whether two places of a range of blocks are about the same.
+fn is_close(range: &Range<usize>, one: usize, other: usize) -> bool {
+    one.abs_diff(other) <= (range.len() / CLOSE).max(1)
 }
 
 /// What figures are held against.
