@@ -226,9 +226,7 @@ pub(crate) fn without_numbers(model: &Model, found: &str) -> Diagnostics {
         waits[1..].iter().take(SHOWN).map(|own| format!("`{}`", model.tasks[own.task.index()].name)).collect();
     let error = match waits.len() - 1 {
         0 => error,
-        count if count > SHOWN => {
-            error.with_note(format!("so do {} and {} more", others.join(", "), count - SHOWN))
-        }
+        count if count > SHOWN => error.with_note(format!("so do {} and {} more", others.join(", "), count - SHOWN)),
         _ => error.with_note(format!("so do {}", others.join(", "))),
     };
     error.with_hint("split the task, or give it threads without limit").into()
