@@ -77,8 +77,8 @@ pub struct LostBeginnings {
     beheaded: BTreeMap<EntryIndex, f64>,
     /// The entries that the other scenarios begin with, and those that these call.
     first: BTreeSet<EntryIndex>,
-    /// Fragments of operations that one service did not record, each with the names that their scenarios would have, and how many are of each.
-    rootless: Vec<(Rootless, Vec<(Arc<str>, u64)>)>,
+    /// Fragments of operations that one service did not record.
+    rootless: Vec<Rootless>,
     /// Fragments that are loads though whole operations ask for the same: the scenario, how many, and how many requests there are for what they begin with.
     loads: Vec<(Arc<str>, u64, u64)>,
 }
@@ -230,10 +230,8 @@ impl Parts<'_> {
         let mut in_silence: Vec<(ScenarioTotal, EntryTotal)> = Vec::new();
         let are_rootless = |number: &usize| rootless.iter().any(|found| found.scenarios.contains(number));
         let numbered = self.customers.iter().enumerate().filter(|(number, _)| are_rootless(number));
-        let kept = |(number, own): (usize, &Customer)| {
-            (number, (Arc::clone(&own.scenario), own.scenario_total.clone(), own.total.clone()))
-        };
-        let before: BTreeMap<usize, (Arc<str>, ScenarioTotal, EntryTotal)> = numbered.map(kept).collect();
+        let before: BTreeMap<usize, (u64, EntryTotal)> =
+            numbered.map(|(number, own)| (number, (own.scenario_total.headless, own.total.clone()))).collect();
         let mut number = 0;
         self.customers.retain(|customer| {
             let (is_silent, Judged { is_fragments, is_lost, called }) = (silent[number], judged[number]);
@@ -272,17 +270,10 @@ impl Parts<'_> {
             }
             !is_lost
         });
-        for found in rootless {
-            let fragments = found.scenarios.iter().filter_map(|number| before.get(number));
-            let names = fragments.clone().map(|(name, total, _)| (Arc::clone(name), total.fragments)).collect();
-            if !found.is_weighed() {
-                for (_, total, own) in fragments {
-                    self.give_to_scenarios(total.headless, own, |_| true);
-                }
-                self.settle_identifiers(&found);
-            }
-            lost.rootless.push((found, names));
+        for found in &rootless {
+            self.give_rootless(found, &before);
         }
+        lost.rootless = rootless;
         if !lost.scenarios.is_empty() || !lost.rootless.is_empty() {
             for LeftOut { headless, own, .. } in &left_out {
                 self.give_to_scenarios(*headless, own, |_| true);
@@ -307,11 +298,19 @@ impl Parts<'_> {
         lost
     }
 
-    /// Takes whole operations for as many as they are with those that one service did not record, where trace identifiers of both tell it.
-    fn settle_identifiers(&mut self, found: &Rootless) {
+    /// Counts operations that one service did not record with its scenarios, unless these record that they stand for them. Where trace identifiers tell of them, all together are as
+    /// many as they are. By number, `fragments` has how many begin each scenario of fragments, and what it calls.
+    fn give_rootless(&mut self, found: &Rootless, fragments: &BTreeMap<usize, (u64, EntryTotal)>) {
+        if found.is_weighed() {
+            return;
+        }
+        for (headless, own) in found.scenarios.iter().filter_map(|number| fragments.get(number)) {
+            self.give_to_scenarios(*headless, own, |_| true);
+        }
         let Evidence::Identifiers { all, .. } = found.evidence else { return };
         let sub = self.sub;
-        let begins = |own: &&mut Customer| requested(&own.total).any(|first| sub.entry(first).task == found.task);
+        let begins =
+            |own: &&mut Customer| requested(&own.total).any(|first| found.tasks.contains(&sub.entry(first).task));
         for own in self.customers.iter_mut().filter(begins) {
             own.scenario_total.settled = Some(Settled::kept(all));
         }
@@ -658,7 +657,7 @@ fn mended_part(parts: &Parts<'_>) -> f64 {
 
 /// Says which fragments are of operations that one service did not record, and which are loads though whole operations ask for the same.
 pub fn decisions(lost: &LostBeginnings, parts: &Parts<'_>) -> Vec<Diagnostic> {
-    let rootless = lost.rootless.iter().map(|(found, scenarios)| found.note(parts, scenarios, SHOWN));
+    let rootless = lost.rootless.iter().map(|found| found.note(parts, SHOWN));
     rootless.chain(rootless::loads(&lost.loads, SHOWN)).collect()
 }
 

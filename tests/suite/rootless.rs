@@ -25,18 +25,23 @@ const EACH: u64 = 20_000;
 
 /// Operations of `front`, 50 a second, which asks `back`, and `store` in four of five; all of `front` is left out where it does not record them.
 fn operations(count: u64, records: impl Fn(u64) -> bool) -> Vec<String> {
+    operations_of("front", 0, count, records)
+}
+
+/// The same of a first service of that name, with identifiers of its own.
+fn operations_of(front: &str, from: u64, count: u64, records: impl Fn(u64) -> bool) -> Vec<String> {
     let of = |number: u64| {
         let longer = 100 * (id(number) % 11);
         let rows: [Row; 5] = [
-            ("front", 1, 0, 2, 0, 9000 + longer, "go"),
-            ("front", 2, 1, 3, 500, 3500, "ask"),
+            (front, 1, 0, 2, 0, 9000 + longer, "go"),
+            (front, 2, 1, 3, 500, 3500, "ask"),
             ("back", 3, 2, 2, 600, 3400, "ask"),
-            ("front", 4, 1, 3, 4000, 7500 + longer, "put"),
+            (front, 4, 1, 3, 4000, 7500 + longer, "put"),
             ("store", 5, 4, 2, 4100, 7400 + longer, "put"),
         ];
-        let is_left = |row: &&Row| (number % 5 > 0 || row.1 < 4) && (records(number) || row.0 != "front");
+        let is_left = |row: &&Row| (number % 5 > 0 || row.1 < 4) && (records(number) || row.0 != front);
         let rows: Vec<Row> = rows.iter().filter(is_left).copied().collect();
-        spans_at(id(number), EACH * number, &rows, "")
+        spans_at(id(from + number), EACH * number, &rows, "")
     };
     (0..count).map(of).collect()
 }
@@ -90,6 +95,19 @@ fn what_a_sampler_of_the_first_service_leaves_out_is_no_load() {
         assert!(own.notes.iter().any(|note| note.contains("fill")), "{part}: {own:?}");
         parts_are_the_whole(&text);
     }
+}
+
+#[test]
+fn several_first_services_that_sample_alike_are_told_together() {
+    let mut text = operations(2000, |number| is_low(id(number), 0.6));
+    text.extend(operations_of("other", 500_000, 2000, |number| is_low(id(500_000 + number), 0.6)));
+    let (scenarios, fragments) = model(&text);
+    let names: Vec<&str> = scenarios.iter().map(|own| own.0.as_str()).collect();
+    assert_eq!(names, ["front go", "other go"], "{fragments:?}");
+    assert!(scenarios.iter().all(|own| (own.1 / 50.0 - 1.0).abs() < 0.05), "{scenarios:?}");
+    let [own] = fragments.as_slice() else { panic!("{fragments:?}") };
+    assert!(own.message.contains("`front` or `other`"), "{own:?}");
+    parts_are_the_whole(&text);
 }
 
 #[test]

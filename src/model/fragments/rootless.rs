@@ -41,10 +41,12 @@ pub(super) enum Evidence {
 /// Fragments of operations that a first service did not record.
 #[derive(Debug)]
 pub(super) struct Rootless {
-    /// The first service.
-    pub task: Name,
+    /// The first service, or several that others call alike.
+    pub tasks: BTreeSet<Name>,
     /// Their scenarios, by number.
     pub scenarios: BTreeSet<usize>,
+    /// Their names, each with how many fragments it has.
+    names: Vec<(Arc<str>, u64)>,
     /// How many operations they are of.
     pub operations: u64,
     pub evidence: Evidence,
@@ -59,9 +61,17 @@ pub(super) fn find(parts: &Parts<'_>, may_be: impl Fn(&Customer) -> bool) -> Vec
     for first in parts.customers.iter().filter(is_whole).flat_map(|own| requested(&own.total)) {
         tasks.entry(sub.entry(first).task).or_default().insert(first);
     }
-    let mut tasks: Vec<(Name, BTreeSet<EntryIndex>)> = tasks.into_iter().collect();
-    tasks.sort_by_key(|(task, _)| sub.names.text(*task));
-    let of_task = |(task, firsts): (Name, BTreeSet<EntryIndex>)| {
+    let every = || (tasks.keys().copied().collect(), tasks.values().flatten().copied().collect());
+    let all: Option<(BTreeSet<Name>, BTreeSet<EntryIndex>)> = (tasks.len() > 1).then(every);
+    let mut each: Vec<(Name, BTreeSet<EntryIndex>)> = tasks.into_iter().collect();
+    each.sort_by_key(|(task, _)| sub.names.text(*task));
+    let each: Vec<(BTreeSet<Name>, BTreeSet<EntryIndex>)> =
+        each.into_iter().map(|(task, firsts)| (BTreeSet::from([task]), firsts)).collect();
+    // Identifiers tell more. Services of which others ask for the same cannot be told apart by what fragments ask for.
+    let attempts = each.iter().chain(&all).map(|tasks| (tasks, true));
+    let attempts = attempts.chain(all.iter().chain(&each).map(|tasks| (tasks, false)));
+    let mut taken: BTreeSet<usize> = BTreeSet::new();
+    let of_tasks = |((tasks, firsts), by_ids): (&(BTreeSet<Name>, BTreeSet<EntryIndex>), bool)| {
         let mut whole: BTreeMap<Service, f64> = BTreeMap::new();
         for (to, count) in firsts.iter().flat_map(|first| sub.entry(*first).requested()) {
             *whole.entry(service(to)).or_default() += count as f64;
@@ -72,38 +82,66 @@ pub(super) fn find(parts: &Parts<'_>, may_be: impl Fn(&Customer) -> bool) -> Vec
         };
         let numbered = parts.customers.iter().enumerate();
         let (scenarios, fragments): (BTreeSet<usize>, Vec<&Customer>) =
-            numbered.filter(|(_, own)| may_be(own) && calls(own)).unzip();
+            numbered.filter(|(number, own)| !taken.contains(number) && may_be(own) && calls(own)).unzip();
+        if fragments.is_empty() {
+            return None;
+        }
         let begins = |own: &&Customer| requested(&own.total).any(|first| firsts.contains(&first));
         let begun: Vec<&Customer> = parts.customers.iter().filter(is_whole).filter(begins).collect();
         let operations = fragments.iter().map(|own| own.scenario_total.headless).sum();
-        let evidence = by_identifiers(&begun, &fragments).or_else(|| {
+        let ids = Identifiers::of(&begun, &fragments);
+        let evidence = if by_ids {
+            ids.complete()
+        } else {
             let mut asked: BTreeMap<Service, f64> = whole.keys().map(|to| (*to, 0.0)).collect();
             for (to, count) in fragments.iter().flat_map(|own| own.total.requested()) {
                 *asked.entry(service(to)).or_default() += count as f64;
             }
             let all: u64 = begun.iter().map(|own| own.scenario_total.operations).sum();
             let pairs: Vec<(f64, f64)> = whole.iter().map(|(to, whole)| (*whole, asked[to])).collect();
-            by_requests(&pairs, all as f64, operations as f64)
-        })?;
-        Some(Rootless { task, scenarios, operations, evidence })
+            by_requests(&pairs, all as f64, operations as f64).filter(|_| ids.are_alike())
+        }?;
+        let names = fragments.iter().map(|own| (Arc::clone(&own.scenario), own.scenario_total.fragments)).collect();
+        taken.extend(&scenarios);
+        Some(Rootless { tasks: tasks.clone(), scenarios, names, operations, evidence })
     };
-    tasks.into_iter().filter_map(of_task).collect()
+    attempts.filter_map(of_tasks).collect()
 }
 
-/// Whether the identifiers of fragments fill the part of their range that those of whole operations leave.
-fn by_identifiers(whole: &[&Customer], fragments: &[&Customer]) -> Option<Evidence> {
-    let merged = |of: &[&Customer], ids: fn(&ScenarioTotal) -> &KeptIds| {
-        let mut merged = KeptIds::default();
-        of.iter().for_each(|own| merged.merge(ids(&own.scenario_total)));
-        merged
-    };
-    let (untold, told) = (merged(whole, |own| &own.ids), merged(whole, |own| &own.told_ids));
-    let mut others = merged(fragments, |own| &own.ids);
-    others.merge(&merged(fragments, |own| &own.told_ids));
-    let is_told = untold.count < told.count;
-    let own = if is_told { told } else { untold };
-    let all = own.completed_by(&others)?;
-    Some(Evidence::Identifiers { own: own.probability()?, all, told: is_told })
+/// Trace identifiers of whole operations, and of fragments.
+struct Identifiers {
+    own: KeptIds,
+    others: KeptIds,
+    /// Whether whole operations record for how many they stand.
+    told: bool,
+}
+
+impl Identifiers {
+    fn of(whole: &[&Customer], fragments: &[&Customer]) -> Self {
+        let merged = |of: &[&Customer], ids: fn(&ScenarioTotal) -> &KeptIds| {
+            let mut merged = KeptIds::default();
+            for own in of {
+                merged.merge(ids(&own.scenario_total));
+            }
+            merged
+        };
+        let (untold, told) = (merged(whole, |own| &own.ids), merged(whole, |own| &own.told_ids));
+        let mut others = merged(fragments, |own| &own.ids);
+        others.merge(&merged(fragments, |own| &own.told_ids));
+        let is_told = untold.count < told.count;
+        Self { own: if is_told { told } else { untold }, others, told: is_told }
+    }
+
+    /// Whether those of fragments fill the part of their range that those of whole operations leave.
+    fn complete(&self) -> Option<Evidence> {
+        let all = self.own.completed_by(&self.others)?;
+        Some(Evidence::Identifiers { own: self.own.probability()?, all, told: self.told })
+    }
+
+    /// Whether one sampler may have kept both.
+    fn are_alike(&self) -> bool {
+        self.own.sampling().is_none_or(|own| self.others.agree(own))
+    }
 }
 
 /// Whether fragments ask for what whole operations ask for, by pairs of how often both ask for an entry.
@@ -132,30 +170,33 @@ impl Rootless {
         matches!(self.evidence, Evidence::Identifiers { told: true, .. })
     }
 
-    /// Says that these make no load, and what tells it. `scenarios` are those that they would be, each with its operations.
-    pub fn note(&self, parts: &Parts<'_>, scenarios: &[(Arc<str>, u64)], shown: usize) -> Diagnostic {
-        let task = parts.sub.names.text(self.task);
+    /// Says that these make no load, and what tells it; names so many of the scenarios that they would be.
+    pub fn note(&self, parts: &Parts<'_>, shown: usize) -> Diagnostic {
+        let mut tasks: Vec<String> =
+            self.tasks.iter().map(|task| format!("`{}`", parts.sub.names.text(*task))).collect();
+        tasks.sort();
+        let tasks = if tasks.len() > shown { "their first services".to_owned() } else { tasks.join(" or ") };
         let message = format!(
-            "{} operations lack all spans of `{task}`, their first service: what is left of them makes no load, and rates count them",
+            "{} operations lack all spans of {tasks}, their first service: what is left of them makes no load, and rates count them",
             self.operations
         );
         let mut finding = Diagnostic::warning(codes::FRAGMENTS, Place::Nowhere, message);
-        for (scenario, count) in scenarios.iter().take(shown) {
+        for (scenario, count) in self.names.iter().take(shown) {
             finding = finding.with_note(format!("{count} would be a scenario `{scenario}`"));
         }
-        if scenarios.len() > shown {
-            finding = finding.with_note(format!("and {} scenarios more", scenarios.len() - shown));
+        if self.names.len() > shown {
+            finding = finding.with_note(format!("and {} scenarios more", self.names.len() - shown));
         }
         let short = |number: f64| short((number * 1000.0).round() / 1000.0);
         finding
             .with_note(match self.evidence {
                 Evidence::Identifiers { own, all, .. } => format!(
-                    "trace identifiers of whole operations fill {} of their range, and those of these the rest of {}: `{task}` samples by itself, and the services behind it record what it leaves out",
+                    "trace identifiers of whole operations fill {} of their range, and those of these the rest of {}: {tasks} samples by itself, and the services behind it record what it leaves out",
                     percent(own),
-                    percent(all)
+                    if all < 1.0 { percent(all) } else { "it".to_owned() }
                 ),
                 Evidence::Requests { entries, times: (least, most) } => format!(
-                    "they ask for what whole operations ask for, each of {entries} entries {} to {} times as often: spans of `{task}` were lost, or not all of its instances record. Other clients would ask for other things",
+                    "they ask for what whole operations ask for, each of {entries} entries {} to {} times as often: spans of {tasks} were lost, or not all of its instances record. Other clients would ask for other things",
                     short(least),
                     short(most)
                 ),
