@@ -147,6 +147,7 @@ pub fn complete_as_traced(
     findings.extend(unseen_waits(&built, sub));
     findings.extend(in_batches(&built));
     findings.extend(outvoted(&built, sub));
+    findings.extend(fragments::decisions(&lost, &parts));
     findings.extend(fragments::note(&lost, &parts, lost_spans, doubt));
     findings.extend(network::findings(&parts, configuration));
     findings.extend(crate::model::unused::entries(&built.model, configuration));

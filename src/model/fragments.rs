@@ -3,9 +3,10 @@
 //! A span whose parent was not recorded is the first of what is left of an operation. Had it been taken as an operation of its own, each
 //! lost span would add a scenario that the system does not have. Where all operations are such, the system's clients were
 //! not traced, and where very many are, some of its clients: these are loads. Very many that lie in times in which no operation of their callers was recorded are
-//! none: a service did not record then ([`silence`]).
+//! none: a service did not record then ([`silence`]). Nor are those that are the rest of operations that one service alone did not record ([`rootless`]).
 
 mod entries;
+mod rootless;
 mod silence;
 
 pub use entries::doubt as doubt_of;
@@ -16,10 +17,11 @@ use std::sync::Arc;
 use crate::diagnostic::quantity::percent;
 use crate::diagnostic::{Diagnostic, Place};
 use crate::lqn::submodel::{
-    EntryIndex, EntryTotal, Interaction, Position, RequestKind, ScenarioTotal, Seconds, SubModel,
+    EntryIndex, EntryTotal, Interaction, Position, RequestKind, ScenarioTotal, Seconds, Settled, SubModel,
 };
 use crate::lqn::timing::CallLabel;
 use crate::model::codes;
+use crate::model::fragments::rootless::{Evidence, Rootless};
 use crate::model::fragments::silence::Callers;
 use crate::model::load::{Recording, recorded_at_once, short};
 use crate::model::parts::{Customer, Parts};
@@ -75,6 +77,19 @@ pub struct LostBeginnings {
     beheaded: BTreeMap<EntryIndex, f64>,
     /// The entries that the other scenarios begin with, and those that these call.
     first: BTreeSet<EntryIndex>,
+    /// Fragments of operations that one service did not record.
+    rootless: Vec<Rootless>,
+    /// Fragments that are loads though whole operations ask for the same: the scenario, how many, and how many requests there are for what they begin with.
+    loads: Vec<(Arc<str>, u64, u64)>,
+}
+
+/// Whether a scenario of fragments is none.
+#[derive(Clone, Copy, Debug, Default)]
+struct Judged {
+    is_fragments: bool,
+    is_lost: bool,
+    /// Whether whole operations call what it begins with, and how often that is asked for in all.
+    called: Option<u64>,
 }
 
 impl LostBeginnings {
@@ -167,14 +182,10 @@ impl Parts<'_> {
         };
         let mut callers = Callers::new(self);
         let silent: Vec<bool> = self.customers.iter().map(|customer| callers.are_silent(customer)).collect();
-        let mut silent = silent.into_iter();
-        let (mut left_out, mut apart): (Vec<LeftOut>, Vec<EntryIndex>) = (Vec::new(), Vec::new());
-        let mut in_silence: Vec<(ScenarioTotal, EntryTotal)> = Vec::new();
-        self.customers.retain(|customer| {
-            let is_silent = silent.next().unwrap_or(false);
-            let Customer { scenario, scenario_total: total, total: own, .. } = customer;
+        let judge = |(customer, is_silent): (&Customer, &bool)| {
+            let Customer { scenario_total: total, total: own, .. } = customer;
             if total.fragments < total.operations {
-                return true;
+                return Judged::default();
             }
             let first: Vec<EntryIndex> = requested(own).collect();
             let is_called =
@@ -182,7 +193,7 @@ impl Parts<'_> {
             let is_called = !first.is_empty() && first.iter().all(is_called);
             // Work on messages is a load where others do not send them.
             if total.unlinked > 0 && !is_called {
-                return true;
+                return Judged::default();
             }
             let is_apart = total.unlinked > 0 && total.apart == total.operations;
             let called = if is_apart {
@@ -193,18 +204,50 @@ impl Parts<'_> {
                 CALLED
             };
             let is_put_there = !first.is_empty() && first.iter().all(|entry| is_put_there(sub.entry(*entry)));
-            let (of, limit) = if is_called && !is_put_there {
-                (first.iter().map(|entry| invoked(*entry)).sum(), called)
-            } else {
-                (whole, UNCALLED)
-            };
+            let asked_for = first.iter().map(|entry| invoked(*entry)).sum();
+            let (of, limit) = if is_called && !is_put_there { (asked_for, called) } else { (whole, UNCALLED) };
             // What lies in traces that begin otherwise is part of their operations, however seldom others call it.
             let begun = total.headless + total.pieces + total.unlinked;
             let rest = total.fragments.saturating_sub(begun);
             let most = if is_put_there && whole >= ENOUGH { PUT_THERE } else { UNCALLED };
-            let is_lost = is_silent
+            let is_lost = *is_silent
                 || within(total.fragments, of, limit)
                 || within(rest, whole, most) && (begun == 0 || is_put_there && within(begun, whole, UNCALLED));
+            Judged { is_fragments: true, is_lost, called: is_called.then_some(asked_for) }
+        };
+        let judged: Vec<Judged> = self.customers.iter().zip(&silent).map(judge).collect();
+        let mut rootless = rootless::find(self, |own| {
+            own.scenario_total.fragments == own.scenario_total.operations
+                && own.scenario_total.headless + own.scenario_total.pieces == own.scenario_total.fragments
+        });
+        // Lost spans leave as much of operations; where so few were lost, calls are put right by them.
+        rootless.retain(|found| {
+            let are_lost = found.scenarios.iter().all(|number| judged[*number].is_lost);
+            let are_silent = found.scenarios.iter().any(|number| silent[*number]);
+            !are_silent && (!are_lost || matches!(found.evidence, Evidence::Identifiers { .. }))
+        });
+        let (mut left_out, mut apart): (Vec<LeftOut>, Vec<EntryIndex>) = (Vec::new(), Vec::new());
+        let mut in_silence: Vec<(ScenarioTotal, EntryTotal)> = Vec::new();
+        let are_rootless = |number: &usize| rootless.iter().any(|found| found.scenarios.contains(number));
+        let numbered = self.customers.iter().enumerate().filter(|(number, _)| are_rootless(number));
+        let before: BTreeMap<usize, (u64, EntryTotal)> =
+            numbered.map(|(number, own)| (number, (own.scenario_total.headless, own.total.clone()))).collect();
+        let mut number = 0;
+        self.customers.retain(|customer| {
+            let (is_silent, Judged { is_fragments, is_lost, called }) = (silent[number], judged[number]);
+            number += 1;
+            let Customer { scenario, scenario_total: total, total: own, .. } = customer;
+            if !is_fragments {
+                return true;
+            }
+            if before.contains_key(&(number - 1)) {
+                return false;
+            }
+            let first: Vec<EntryIndex> = requested(own).collect();
+            let is_apart = total.unlinked > 0 && total.apart == total.operations;
+            if let Some(asked_for) = called.filter(|_| !is_lost && total.unlinked == 0) {
+                lost.loads.push((Arc::clone(scenario), total.fragments, asked_for));
+            }
             if is_lost {
                 lost.scenarios.push((Arc::clone(scenario), total.fragments));
                 lost.unlinked += total.unlinked;
@@ -227,7 +270,11 @@ impl Parts<'_> {
             }
             !is_lost
         });
-        if !lost.scenarios.is_empty() {
+        for found in &rootless {
+            self.give_rootless(found, &before);
+        }
+        lost.rootless = rootless;
+        if !lost.scenarios.is_empty() || !lost.rootless.is_empty() {
             for LeftOut { headless, own, .. } in &left_out {
                 self.give_to_scenarios(*headless, own, |_| true);
             }
@@ -249,6 +296,24 @@ impl Parts<'_> {
             self.entries.retain(|entry| reached.contains(entry));
         }
         lost
+    }
+
+    /// Counts operations that one service did not record with its scenarios, unless these record that they stand for them. Where trace identifiers tell of them, all together are as
+    /// many as they are. By number, `fragments` has how many begin each scenario of fragments, and what it calls.
+    fn give_rootless(&mut self, found: &Rootless, fragments: &BTreeMap<usize, (u64, EntryTotal)>) {
+        if found.is_weighed() {
+            return;
+        }
+        for (headless, own) in found.scenarios.iter().filter_map(|number| fragments.get(number)) {
+            self.give_to_scenarios(*headless, own, |_| true);
+        }
+        let Evidence::Identifiers { all, .. } = found.evidence else { return };
+        let sub = self.sub;
+        let begins =
+            |own: &&mut Customer| requested(&own.total).any(|first| found.tasks.contains(&sub.entry(first).task));
+        for own in self.customers.iter_mut().filter(begins) {
+            own.scenario_total.settled = Some(Settled::kept(all));
+        }
     }
 
     /// Counts operations whose first span was lost with the scenarios that begin as they did: by the same service and with the same calls, else with either of these;
@@ -588,6 +653,12 @@ fn mended_part(parts: &Parts<'_>) -> f64 {
     let spans: u64 =
         services.map(|entry| entry.invocations + entry.requested().map(|(_, count)| count).sum::<u64>()).sum();
     mended(parts) as f64 / spans.max(1) as f64
+}
+
+/// Says which fragments are of operations that one service did not record, and which are loads though whole operations ask for the same.
+pub fn decisions(lost: &LostBeginnings, parts: &Parts<'_>) -> Vec<Diagnostic> {
+    let rootless = lost.rootless.iter().map(|found| found.note(parts, SHOWN));
+    rootless.chain(rootless::loads(&lost.loads, SHOWN)).collect()
 }
 
 /// Says that fragments make no load, what rates may lack, which part of spans was lost, and by how much a response may be off.

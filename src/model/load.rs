@@ -11,7 +11,7 @@ use crate::lqn::sketch::SKETCH_ERROR;
 use crate::lqn::starts::Stretch;
 use crate::lqn::submodel::{ScenarioTotal, Settled, SubModel, Undated};
 use crate::model::sampling::{FurtherCut, further_cut};
-use crate::model::{chance, clocks, codes};
+use crate::model::{chance, clocks, codes, ticks};
 
 /// The fewest operations from which a rate is estimated.
 const ENOUGH: u64 = 10;
@@ -180,7 +180,7 @@ pub fn customers_note(scenario: &str, load: Load, total: &ScenarioTotal, recordi
 /// recordings left out. Traces whose clocks tell no date were not recorded at once, though all of them begin at 0.
 pub fn observed_rate(total: &ScenarioTotal, recording: &Recording) -> Option<f64> {
     let Recorded { intervals, seconds, .. } = recorded(total, recording)?;
-    (seconds > 0.0 && total.operations >= ENOUGH).then(|| weight(total) * intervals as f64 / seconds)
+    (seconds > 0.0 && total.operations >= ENOUGH).then(|| weight(total) * intervals / seconds)
 }
 
 /// When the traces were recorded, all scenarios together.
@@ -506,7 +506,7 @@ pub fn with_sampling(told: Diagnostic, total: &ScenarioTotal) -> Diagnostic {
 struct Recorded {
     recordings: u64,
     /// Between starts of operations, without the pauses between recordings.
-    intervals: u64,
+    intervals: f64,
     seconds: f64,
 }
 
@@ -514,17 +514,17 @@ fn recorded(total: &ScenarioTotal, recording: &Recording) -> Option<Recorded> {
     if let Some(Undated { traces, operations, nanoseconds }) = several_undated(total) {
         return Some(Recorded {
             recordings: traces,
-            intervals: operations.saturating_sub(traces),
+            intervals: operations.saturating_sub(traces) as f64,
             seconds: nanoseconds as f64 * 1e-9,
         });
     }
     if let Some(seconds) = recording.observation_period(total) {
-        return Some(Recorded { recordings: 1, intervals: total.operations, seconds });
+        return Some(Recorded { recordings: 1, intervals: total.operations as f64, seconds });
     }
     let recordings = recordings(total, recording)?;
     Some(Recorded {
         recordings: recordings.len() as u64,
-        intervals: recordings.iter().map(|recording| recording.operations - 1).sum(),
+        intervals: intervals(total, &recordings),
         seconds: recordings.iter().map(Stretch::seconds).sum(),
     })
 }
@@ -535,10 +535,15 @@ fn several_undated(total: &ScenarioTotal) -> Option<Undated> {
 }
 
 /// Intervals between starts, by the time that they took.
-fn rate_within(recordings: &[Stretch]) -> Option<f64> {
+fn rate_within(total: &ScenarioTotal, recordings: &[Stretch]) -> Option<f64> {
     let seconds: f64 = recordings.iter().map(Stretch::seconds).sum();
-    let intervals: u64 = recordings.iter().map(|recording| recording.operations - 1).sum();
-    (seconds > 0.0).then(|| intervals as f64 / seconds)
+    (seconds > 0.0).then(|| intervals(total, recordings) / seconds)
+}
+
+/// How many operations begin from the first start of each recording to its last: all but one, or all but those that begin together at one end.
+fn intervals(total: &ScenarioTotal, recordings: &[Stretch]) -> f64 {
+    let each = ticks::few(total).map_or(1.0, |own| own.each);
+    recordings.iter().map(|recording| (recording.operations as f64 - each).max(0.0)).sum()
 }
 
 /// The stretches of time in which operations started, as far apart as separate recordings are: by pauses so many times as
@@ -563,22 +568,31 @@ fn recordings(total: &ScenarioTotal, recording: &Recording) -> Option<Vec<Stretc
     let stops = |at: &usize| !recording.goes_on(cells[at - 1].last, cells[*at].first);
     let mut longest: Vec<usize> = (1..cells.len()).filter(stops).collect();
     longest.sort_by_key(|&at| Reverse(pause(at)));
-    let mut left = all.seconds();
-    let mut breaks = 0;
-    for (number, &at) in (1..).zip(&longest) {
-        let seconds = pause(at) as f64 * 1e-9;
-        left -= seconds;
-        let intervals = (total.operations - 1).saturating_sub(number);
-        if total.operations < ENOUGH * (number + 1) {
-            break;
+    let step = clocks::step(total).unwrap_or(0.0);
+    // Of so many starts that are independent of each other.
+    let breaks = |starts: f64| {
+        let (mut left, mut breaks) = (all.seconds(), 0);
+        for (number, &at) in (1..).zip(&longest) {
+            let seconds = pause(at) as f64 * 1e-9;
+            left -= seconds;
+            if starts < (ENOUGH * (number + 1)) as f64 {
+                break;
+            }
+            let intervals = (starts - 1.0 - number as f64).max(0.0);
+            // Between starts by a clock that counts in steps, a step is no pause.
+            if left > 0.0 && seconds - step > PAUSE * left / intervals {
+                breaks = number as usize;
+            }
         }
-        // Between starts by a clock that counts in steps, a step is no pause.
-        if left > 0.0 && seconds - clocks::step(total).unwrap_or(0.0) > PAUSE * left / intervals as f64 {
-            breaks = number as usize;
-        }
-    }
-    longest.truncate(breaks);
-    let mut found: Vec<Stretch> = Vec::with_capacity(breaks + 1);
+        breaks
+    };
+    let number = match breaks(total.operations as f64) {
+        0 => 0,
+        // What begins together is one event, and nothing begins between two of them.
+        found => ticks::of(total).map_or(found, |own| breaks(total.operations as f64 / own.each)),
+    };
+    longest.truncate(number);
+    let mut found: Vec<Stretch> = Vec::with_capacity(number + 1);
     for (at, cell) in cells.iter().enumerate() {
         match found.last_mut().filter(|_| !longest.contains(&at)) {
             Some(recording) => recording.merge(cell),
@@ -614,7 +628,7 @@ pub fn recordings_warning(scenario: &str, total: &ScenarioTotal, recording: &Rec
     let recordings = recordings(total, recording).filter(|recordings| recordings.len() > 1)?;
     let pauses: f64 = recordings.windows(2).map(|pair| pair[1].first.abs_diff(pair[0].last) as f64 * 1e-9).sum();
     let weight = weight(total);
-    let rate = weight * rate_within(&recordings)?;
+    let rate = weight * rate_within(total, &recordings)?;
     let message = format!(
         "scenario `{scenario}` was recorded in {} parts, and the {} s between them are left out of its rate",
         recordings.len(),
@@ -622,7 +636,7 @@ pub fn recordings_warning(scenario: &str, total: &ScenarioTotal, recording: &Rec
     );
     let mut finding = Diagnostic::warning(codes::SEVERAL_RECORDINGS, Place::Nowhere, message);
     for (number, recording) in (1..).zip(&recordings[..recordings.len().min(SHOWN)]) {
-        let own = match rate_within(&[*recording]) {
+        let own = match rate_within(total, &[*recording]) {
             Some(rate) => format!(" in {} s: {}/s", short(recording.seconds()), short(weight * rate)),
             None => " at one time".to_owned(),
         };
@@ -656,6 +670,7 @@ pub fn observed_note(scenario: &str, rate: f64, total: &ScenarioTotal, recording
         short((chance::rate_error(total, recording).unwrap_or_default() * 1000.0).round() / 10.0)
     ));
     let told = with_sampling(told, total);
+    let told = ticks::of(total).map_or(told.clone(), |own| own.told(told));
     let told = match total.beheaded {
         0 => told,
         lost => told.with_note(format!("{lost} more began with a span that was lost")),

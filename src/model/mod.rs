@@ -44,6 +44,7 @@ mod servers;
 mod stability;
 mod starter;
 pub(crate) mod stationarity;
+mod ticks;
 mod unused;
 pub mod utilisation;
 mod variability;

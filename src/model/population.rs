@@ -18,7 +18,7 @@ use crate::diagnostic::Diagnostic;
 use crate::lqn::stays::{Rank, Stay, Stays};
 use crate::lqn::submodel::ScenarioTotal;
 use crate::model::Load;
-use crate::model::{clocks, load};
+use crate::model::{clocks, load, ticks};
 
 /// The logarithm of the likelihood ratio from which on customers are taken. Arrivals from outside reach it by chance once in 3,700 scenarios: half of the
 /// tail of chi squared with one degree of freedom, since N is at its bound there.
@@ -77,8 +77,9 @@ pub struct Found {
 
 impl Found {
     /// Whether a scenario's operations begin by a clock.
-    fn is_timed(&self, number: usize, stays: &Stays) -> bool {
-        *self.timed.borrow_mut().entry(number).or_insert_with(|| is_timed(stays))
+    fn is_timed(&self, number: usize, total: &ScenarioTotal) -> bool {
+        let is_by_timer = || ticks::of(total).is_some_and(|own| own.period.is_some());
+        *self.timed.borrow_mut().entry(number).or_insert_with(|| is_timed(&total.stays) || is_by_timer())
     }
 
     /// The common customers of scenarios, each with its number.
@@ -96,7 +97,7 @@ impl Found {
 /// likelier; `None` of one that arrives from outside. What was found before of the times of the same scenarios is not looked for again.
 pub fn customers(scenarios: &[(&ScenarioTotal, Option<f64>)], known: &Found) -> Vec<Option<Customers>> {
     let rate_of = |(number, (total, rate)): (usize, &(&ScenarioTotal, Option<f64>))| {
-        rate.filter(|_| !known.is_timed(number, &total.stays))
+        rate.filter(|_| !known.is_timed(number, total))
     };
     let rates: Vec<Option<f64>> = scenarios.iter().enumerate().map(rate_of).collect();
     let numbered = scenarios.iter().zip(&rates).enumerate();

@@ -105,7 +105,7 @@ fn scenario_of(text: &mut String, sub: &SubModel, scenario: &ScenarioOrigin) {
         }
         Load::Closed { population, think_time } => {
             let why = match scenario.reason {
-                LoadReason::Assumed => "; no two of them overlap",
+                LoadReason::Assumed => "; one at a time, since nothing tells how often they begin",
                 LoadReason::Configured | LoadReason::Observed => "",
             };
             let _ = writeln!(text, "{why}\npopulation = {population}\nthink_time = \"{}\"", duration(think_time));

@@ -22,6 +22,17 @@ pub struct Solution {
     pub backlogs: Vec<Backlog>,
 }
 
+/// An error about calls that come back, with a way out where threads may be guessed: messages of requests that a task serves at once look like calls of each other.
+fn with_guess(error: Diagnostic, may_guess: bool) -> Diagnostic {
+    if may_guess && [codes::CYCLE, codes::STANDSTILL].contains(&error.code) {
+        error.with_hint(
+            "messages of requests that a task serves at once look like calls of each other: `--guess-threads` tells them apart",
+        )
+    } else {
+        error
+    }
+}
+
 impl Source {
     /// Checks the model, and solves it by a solver such as [`solve()`](crate::solve::solve()).
     ///
@@ -38,7 +49,8 @@ impl Source {
             }
             Ok(results) => (results, Vec::new()),
             Err(Diagnostics(found)) => {
-                doubtful.extend(found.into_iter().map(|own| self.about_its_scenario(own)));
+                let told = |own| with_guess(self.about_its_scenario(own), self.may_guess_threads());
+                doubtful.extend(found.into_iter().map(told));
                 return Err(Diagnostics(doubtful));
             }
         };
@@ -64,6 +76,12 @@ impl Source {
             }
             None => error,
         }
+    }
+
+    /// Whether the model was made of messages alone, and the threads that they belong to were not guessed.
+    fn may_guess_threads(&self) -> bool {
+        let of_messages = self.reduced.as_ref().filter(|reduced| reduced.interactions.is_some());
+        of_messages.is_some_and(|reduced| !reduced.reduction.submodel.concurrent)
     }
 
     /// All that is doubtful about a solution of the model. What there is to know first of it tells more where it is given.

@@ -58,6 +58,7 @@ mod query;
 mod reference;
 mod report_page;
 mod requests;
+mod rootless;
 mod rule_faults;
 mod rule_format;
 mod rule_texts;

@@ -427,6 +427,55 @@ fn threads_that_a_trace_does_not_name_are_guessed() {
     assert_eq!(refused.status.code(), Some(2), "{}", text(&refused.stderr));
 }
 
+/// Requests of a client, of which a service serves several at once by calls to two others; with the names of messages, where they are wanted.
+fn served_at_once(operations: u32, has_names: bool) -> String {
+    let steps = [
+        ("client", "a", "x"),
+        ("a", "b", "y"),
+        ("b", "a", "y reply"),
+        ("a", "c", "z"),
+        ("c", "a", "z reply"),
+        ("a", "client", "x reply"),
+    ];
+    let mut state = 1_u64;
+    let mut random = || {
+        state = (state * 1_103_515_245 + 12_345) % (1 << 31);
+        state * 1000 / (1 << 31)
+    };
+    let (mut begin, mut rows) = (0, Vec::new());
+    for _ in 0..operations {
+        begin += 500 + random();
+        let mut time = begin;
+        for step in steps {
+            rows.push((time, step));
+            time += 100 + 2 * random();
+        }
+    }
+    rows.sort_unstable();
+    let mut table = if has_names { "sender,receiver,time,message\n" } else { "sender,receiver,time\n" }.to_owned();
+    for (time, (from, to, name)) in rows {
+        let name = if has_names { format!(",{name}") } else { String::new() };
+        table += &format!("{from},{to},{}.{:03}{name}\n", time / 1000, time % 1000);
+    }
+    table
+}
+
+#[test]
+fn where_requests_look_like_calls_of_each_other_a_guess_of_threads_is_offered() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (has_names, code) in [(true, "error[S003]"), (false, "error[S009]")] {
+        let path = folder.path().join(format!("{code}.csv"));
+        std::fs::write(&path, served_at_once(100, has_names)).expect("it can be written");
+        let path = path.to_str().expect("a path in UTF-8");
+        let output = run(&["solve", path]);
+        let said = text(&output.stderr);
+        let told = said.split_once(code).unwrap_or_else(|| panic!("{code}: {said}")).1;
+        assert!(!output.status.success() && told.contains("`--guess-threads` tells them apart"), "{said}");
+        let guessed = run(&["solve", path, "--guess-threads"]);
+        assert!(guessed.status.success(), "{}", text(&guessed.stderr));
+    }
+}
+
 #[test]
 fn times_of_day_are_read_in_tables() {
     let plain = "sender,receiver,time\na,b,1\nb,c,2\nc,b,3.5\nb,a,4\n";

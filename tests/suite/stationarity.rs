@@ -7,6 +7,7 @@ use dyelog::pipeline::{self, Input, Options};
 
 use crate::generator::Random;
 use crate::law::reduced;
+use crate::lost::{Row, spans_at};
 use crate::servers::{DEMAND, demand, span, spans, spans_of, station, station_that_slows};
 use crate::waits::{Span, exponential, operation};
 
@@ -484,5 +485,42 @@ fn calls_that_vary_by_chance_come_in_no_phases() {
     for (seed, asks) in (1..).zip(fractions.into_iter().cycle()).take(9) {
         let told = phases_of(&asking_in_phases(seed, 4000, asks));
         assert!(told.is_empty(), "seed {seed}: {told:?}");
+    }
+}
+
+/// Operations that a timer lets begin, so many at a time.
+fn by_a_timer(ticks: u64, period: u64, each: impl Fn(u64) -> u64, spread: u64) -> String {
+    let mut text = String::new();
+    for tick in 0..ticks {
+        for number in 0..each(tick) {
+            let row: Row = ("sched", 1, 0, 2, 0, 10_000 * (number / 4 + 1), "task");
+            text += &spans_at(1 + tick * 1000 + number, tick * period + number * spread, &[row], "");
+        }
+    }
+    text
+}
+
+#[test]
+fn what_a_timer_lets_begin_at_once_has_the_rate_of_the_timer() {
+    let mixed = |tick: u64| 40 + tick * 7 % 21;
+    let cases = [
+        (60, 1_000_000, by_a_timer(60, 1_000_000, mixed, 0)),
+        (60, 1_000_000, by_a_timer(60, 1_000_000, mixed, 50)),
+        (12, 5_000_000, by_a_timer(12, 5_000_000, |_| 200, 0)),
+        // More of them than there are cells of time, each with many.
+        (90, 10_000_000, by_a_timer(90, 10_000_000, |_| 150, 0)),
+        (4, 5_000_000, by_a_timer(4, 5_000_000, |_| 30, 0)),
+    ];
+    for (ticks, period, text) in cases {
+        let rate = text.lines().count() as f64 / (ticks * period) as f64 * 1e6;
+        let sub = reduced("t.jsonl", text.as_bytes());
+        let (_, findings, origins) = complete(&sub, &Configuration::default()).expect("there is something to model");
+        let [scenario] = origins.scenarios.as_slice() else { panic!("{ticks}: there is one") };
+        let Load::Open { rate: found } = scenario.load else { panic!("{ticks}: {:?}", scenario.load) };
+        assert!((found / rate - 1.0).abs() < 0.02, "{ticks} at every {period}: {found} for {rate}");
+        let chosen = findings.iter().find(|own| own.code.0 == "M011").expect("the load is told");
+        assert!(chosen.notes.iter().any(|note| note.contains("begin together")), "{ticks}: {chosen:?}");
+        let is_told = |words: &str| findings.iter().any(|own| own.to_string().contains(words));
+        assert!(!is_told("recorded in") && !is_told("no start times"), "{ticks}: {findings:?}");
     }
 }

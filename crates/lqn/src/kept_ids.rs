@@ -114,6 +114,25 @@ impl KeptIds {
             .or_else(|| fills().map(|_| Sampling { sampler: 0, probability: 1.0 }))
     }
 
+    /// The probability with which these and others together were kept, where a sampler kept these, and the others fill the rest of the range. Others that were let in by themselves lie anywhere
+    /// in it. `None` where too few tell one from the other, or nothing was left out.
+    pub fn completed_by(&self, others: &Self) -> Option<f64> {
+        let own = self.sampling()?;
+        let mut together = *self;
+        together.merge(others);
+        let (count, numbers) = (together.count as f64, &together.numbers[own.sampler]);
+        let all = Self::of_numbers(numbers, count).filter(|all| own.probability < ALL * all)?;
+        let mean = numbers.sum as f64 / count / 2.0_f64.powi(32) / all;
+        // The mean, were the others spread over all of the range.
+        let part = self.count as f64 / count;
+        let by_themselves = 0.5 * (part * own.probability / all + 1.0 - part);
+        (others.count >= FEWEST && mean - by_themselves > ERRORS / (12.0 * count).sqrt()).then_some(if all < ALL {
+            all
+        } else {
+            1.0
+        })
+    }
+
     /// Whether they may be what a sampler leaves that others show, however few they are.
     pub fn agree(&self, with: Sampling) -> bool {
         let Sampling { sampler, probability } = with;
@@ -139,7 +158,11 @@ impl KeptIds {
     }
 
     fn one(&self, own: &Numbers) -> Option<f64> {
-        let count = self.count as f64;
+        Self::of_numbers(own, self.count as f64)
+    }
+
+    /// The probability with which so many were kept, by one sampler's numbers.
+    fn of_numbers(own: &Numbers, count: f64) -> Option<f64> {
         let greatest = f64::from(own.greatest) / 2.0_f64.powi(32);
         let probability = (greatest * (count + 1.0) / count).min(1.0);
         if probability < LEAST {
@@ -192,6 +215,27 @@ mod tests {
             let few = probability(ids().skip(50 * first).take(10 + first % 40));
             assert_eq!(few, None, "{first}");
         }
+    }
+
+    #[test]
+    fn what_a_sampler_left_out_completes_what_it_kept() {
+        let kept = |which: &dyn Fn(u64) -> bool, count: usize| {
+            let mut kept = KeptIds::default();
+            ids().filter(|id| which((*id as u64) << 1)).take(count).for_each(|id| kept.add(id));
+            kept
+        };
+        let one = u64::MAX as f64;
+        for (part, count) in [(0.1, 3000.0), (0.3, 1500.0), (0.7, 1000.0), (0.9, 3000.0)] {
+            let low = kept(&|number| (number as f64) < part * one, (count * part) as usize);
+            let rest = kept(&|number| (number as f64) >= part * one, (count * (1.0 - part)) as usize);
+            let all = low.completed_by(&rest).unwrap_or_else(|| panic!("{part}: they are all"));
+            assert!(all > 0.99, "{part}: {all}");
+            // As many of others lie anywhere.
+            let others = kept(&|_| true, (count * (1.0 - part)) as usize);
+            assert_eq!(low.completed_by(&others), None, "{part}");
+        }
+        let all = kept(&|_| true, 1000);
+        assert_eq!(all.completed_by(&all), None);
     }
 
     #[test]

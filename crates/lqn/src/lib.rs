@@ -64,6 +64,7 @@ mod places;
 pub mod results;
 pub mod saved;
 mod scheduling;
+pub mod self_wait;
 pub mod sketch;
 pub mod starts;
 pub mod stays;

@@ -18,3 +18,5 @@ pub const GRAPH: Code = Code("S006");
 pub const SIZE: Code = Code("S007");
 /// The solver found something that is no number. A defect of the solver, not of the model.
 pub const BROKEN: Code = Code("S008");
+/// A task waits for itself, so that its requests come to a standstill.
+pub const STANDSTILL: Code = Code("S009");

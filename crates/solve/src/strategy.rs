@@ -177,7 +177,7 @@ fn one_by_one(
     if may_be_exact && Solver::new(&plan, &decomposition, options.heuristics)?.is_exact_after_a_sweep() {
         let convergence = solver.run(options, observer)?;
         if convergence.exact {
-            let results = sound(assemble::results(&solver, convergence))?;
+            let results = sound(model, assemble::results(&solver, convergence))?;
             return Ok((results, WarmStart { shape, ..WarmStart::default() }));
         }
         solver = Solver::new(&plan, &decomposition, options.heuristics)?;
@@ -186,11 +186,11 @@ fn one_by_one(
         && !is_dispatched
         && let Some(results) = ctmc::solve(&plan, options.states)
     {
-        return Ok((sound(results)?, WarmStart { shape, ..WarmStart::default() }));
+        return Ok((sound(model, results)?, WarmStart { shape, ..WarmStart::default() }));
     }
     if let Err(refusal) = has_layers(model) {
         let rough = if is_dispatched { None } else { ctmc::solve_roughly(&plan, options.states) };
-        let results = rough.map_or(Err(refusal), sound)?;
+        let results = rough.map_or(Err(refusal), |rough| sound(model, rough))?;
         return Ok((results, WarmStart { shape, ..WarmStart::default() }));
     }
     start = start.filter(|start| !start.row.is_empty());
@@ -208,7 +208,7 @@ fn one_by_one(
         acceleration = Anderson::default();
         solver = Solver::new(&plan, &decomposition, options.heuristics)?;
         let convergence = solver.run(options, observer)?;
-        sound(assemble::results(&solver, convergence))?
+        sound(model, assemble::results(&solver, convergence))?
     };
     let mut warm_start = solver.warm_start(shape, before, acceleration.for_another());
     warm_start.too_many = (options.states > 0).then(|| too_many.unwrap_or(sizes));
@@ -222,12 +222,10 @@ fn has_layers(model: &Model) -> Result<(), Diagnostics> {
 }
 
 /// The results, if all of them are numbers.
-fn sound(results: Results) -> Result<Results, Diagnostics> {
+fn sound(model: &Model, results: Results) -> Result<Results, Diagnostics> {
     if assemble::is_sound(&results) {
         Ok(results)
     } else {
-        Err(Diagnostic::error(codes::BROKEN, Place::Nowhere, "the layered solver found a result that is no number")
-            .with_hint("please report this model: it has met a defect of the solver")
-            .into())
+        Err(check::without_numbers(model, "the layered solver found a result that is no number"))
     }
 }

@@ -98,6 +98,23 @@ fn calls_in_a_cycle_are_refused_by_name() {
 }
 
 #[test]
+fn a_task_that_waits_for_itself_until_nothing_moves_is_named() {
+    let text = |threads: &str, load: &str| {
+        format!(
+            "P 0 p cpu i -1 T 0 t shop n buy price -1 cpu {threads} t stock n look -1 cpu -1
+             E 0 a buy {load} s buy 1 -1 y buy look 1 -1 s look 1 -1 y look price 1 -1 s price 1 -1 -1"
+        )
+    };
+    for (threads, load) in [("", "0.1"), ("", "0.2"), ("m 2", "0.9")] {
+        let told = layered(&model(&text(threads, load)), &LayeredOptions::default());
+        let error = told.expect_err("the waits of its thread have no end").to_string();
+        assert!(error.contains("S009") && error.contains("`shop`") && error.contains("`price`"), "{error}");
+    }
+    // Threads without limit are never all out.
+    layered(&model(&text("i", "0.1")), &LayeredOptions::default()).expect("one more thread answers");
+}
+
+#[test]
 fn numbers_that_are_none_are_refused_all_at_once() {
     let mut broken = chain(3, Multiplicity::Infinite, true);
     for (entry, demand) in [(1, f64::NAN), (2, -1.0), (3, f64::INFINITY)] {

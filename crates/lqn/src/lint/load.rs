@@ -1,15 +1,15 @@
 //! What the load comes to: entries that it never reaches, cycles that take no time, stations that cannot keep up with open
 //! arrivals, tasks that come to wait for themselves.
 
-use petgraph::algo::kosaraju_scc;
-use petgraph::graph::{DiGraph, NodeIndex};
+use petgraph::graph::NodeIndex;
 use rustc_hash::FxHashSet;
 
 use crate::bounds::{Resource, limits};
 use crate::lint::calls::{called, graph};
 use crate::lint::{LIMIT, Lint};
 use crate::operational::OperationalAnalysis;
-use crate::{EntryId, Multiplicity, TaskId, codes};
+use crate::self_wait::{SelfWait, self_waits};
+use crate::{Multiplicity, codes};
 
 /// Reports what the load comes to. Models whose entries call each other in a circle have been reported.
 pub(super) fn check(lint: &mut Lint<'_>) {
@@ -122,47 +122,16 @@ fn saturated_groups(lint: &mut Lint<'_>, analysis: &OperationalAnalysis<'_>) {
     }
 }
 
-/// How many entries are looked at whose task may wait for itself: each costs a walk through the model.
-const LOOKED_AT: usize = 500;
-
 /// Reports tasks whose threads wait for calls that need a further thread of the same task.
 fn waiting_for_itself(lint: &mut Lint<'_>, analysis: &OperationalAnalysis<'_>) {
-    let model = lint.model;
-    let mut graph: DiGraph<(), ()> = DiGraph::with_capacity(model.tasks.len(), model.entries.len());
-    for _ in &model.tasks {
-        graph.add_node(());
-    }
-    let mut connect = |from: TaskId, to: EntryId| {
-        let to = model.entries[to.index()].task;
-        graph.add_edge(NodeIndex::new(from.index()), NodeIndex::new(to.index()), ());
-    };
-    for (entry, mean) in model.entries.iter().zip(&analysis.means) {
-        mean.waits_for().for_each(|to| connect(entry.task, to));
-        entry.forwarding.iter().for_each(|forwarding| connect(entry.task, forwarding.to));
-    }
-    let circles = kosaraju_scc(&graph).into_iter();
-    let circles = circles.filter(|tasks| tasks.len() > 1 || graph.contains_edge(tasks[0], tasks[0]));
-    let mut suspects: Vec<usize> = circles.flatten().map(NodeIndex::index).collect();
-    suspects.sort_unstable();
-    let mut left = LOOKED_AT;
-    for task in suspects {
-        let own = &model.tasks[task];
-        let Multiplicity::Finite(threads) = own.multiplicity else { continue };
-        if own.scheduling.is_lock() || own.scheduling.is_source() {
-            continue;
-        }
-        let looked_at = own.entries.iter().take(left);
-        left -= looked_at.len();
-        let found = looked_at.copied().find_map(|from| Some((from, comes_back(analysis, from)?)));
-        let Some((from, to)) = found else { continue };
+    for SelfWait { task, threads, from, to } in self_waits(analysis) {
+        let name = &lint.model.tasks[task.index()].name;
         let message = format!(
-            "the task `{}` comes to wait for itself: a call of the {} leads to the {}",
-            own.name,
+            "the task `{name}` comes to wait for itself: a call of the {} leads to the {}",
             lint.entry(from),
             lint.entry(to)
         );
-        let item = format!("task `{}`", own.name);
-        let warning = lint.warning(codes::SELF_WAIT, item, message);
+        let warning = lint.warning(codes::SELF_WAIT, format!("task `{name}`"), message);
         warning.notes.push(if threads == 1 {
             "when its one thread waits so, none is left to answer".to_owned()
         } else {
@@ -170,24 +139,4 @@ fn waiting_for_itself(lint: &mut Lint<'_>, analysis: &OperationalAnalysis<'_>) {
         });
         warning.hints.push("split the task, or give it threads without limit".to_owned());
     }
-}
-
-/// An entry of the same task that a caller waits for while it waits for the calls of `from`.
-fn comes_back(analysis: &OperationalAnalysis<'_>, from: EntryId) -> Option<EntryId> {
-    let model = analysis.model;
-    let task = model.entries[from.index()].task;
-    let mut seen: FxHashSet<EntryId> = FxHashSet::default();
-    let mut next: Vec<EntryId> = analysis.means[from.index()].waits_for().collect();
-    while let Some(id) = next.pop() {
-        if !seen.insert(id) {
-            continue;
-        }
-        let entry = &model.entries[id.index()];
-        if entry.task == task {
-            return Some(id);
-        }
-        next.extend(analysis.means[id.index()].waits_for());
-        next.extend(entry.forwarding.iter().map(|forwarding| forwarding.to));
-    }
-    None
 }

@@ -1,15 +1,15 @@
 //! The outer iteration: layers solved in turn until service times and throughputs agree.
 
-use dyelog_diagnostic::{Diagnostic, Diagnostics, Place};
+use dyelog_diagnostic::Diagnostics;
 use dyelog_lqn::results::Convergence;
 
-use crate::codes;
 use crate::layered::chains::{ClientId, ClientKind, Decomposition};
 use crate::layered::fork_join::found_by_others;
 use crate::layered::interlock::{Overlap, interlock_fractions};
 use crate::layered::submodels::{self, Layer, chain_visits, is_open, station_name};
 use crate::layered::thread_pools::{Inputs, flow_equivalents};
 use crate::mva::{self, Load, Method, Stay};
+use crate::prepare::check::without_numbers;
 
 use crate::heuristics::Heuristic;
 use crate::layered::exactness::passes_once;
@@ -72,7 +72,7 @@ impl Solver<'_> {
             || self.decomposition.clients.iter().any(|client| matches!(client.kind, ClientKind::Customers(_)));
         let flows = self.rates.throughputs.iter().any(|rate| *rate > 0.0);
         if !run.residual.is_finite() || comes && !flows {
-            return Err(Diagnostic::error(codes::BROKEN, Place::Nowhere, "the layered solver lost its numbers").into());
+            return Err(without_numbers(self.plan.model, "the layered solver lost its numbers"));
         }
         let converged = run.converged && self.inner.saturated.is_empty() && self.inner.failures == 0;
         Ok(Convergence {

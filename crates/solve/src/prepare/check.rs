@@ -2,11 +2,16 @@
 
 use dyelog_diagnostic::{Code, Diagnostic, Diagnostics, Place};
 use dyelog_lqn::model::{Body, EntryId, Fork, Model, Multiplicity, Task, Work};
+use dyelog_lqn::operational::OperationalAnalysis;
+use dyelog_lqn::self_wait::self_waits;
 
 use crate::codes;
+use crate::prepare::plan::MOST;
 
 /// Enough errors to show at once.
 pub(crate) const MOST_ERRORS: usize = 100;
+/// How many tasks that wait for themselves are named beside the first.
+const SHOWN: usize = 5;
 
 /// Finds what keeps a model from being solved at all.
 pub(crate) fn check(model: &Model) -> Result<(), Diagnostics> {
@@ -193,4 +198,36 @@ pub(crate) fn beyond_layers(model: &Model) -> Vec<Diagnostic> {
             .with_hint("the simulator can do locks")
     };
     model.tasks.iter().filter(lock).map(error).collect()
+}
+
+/// Why a solution is no number. Where a task waits for itself, what its requests wait for grows with each step, as the wait itself does: a standstill has no finite times.
+/// Else it is a defect of the solver.
+pub(crate) fn without_numbers(model: &Model, found: &str) -> Diagnostics {
+    let analysis = OperationalAnalysis::new(model, MOST).ok();
+    let waits = analysis.as_ref().map(self_waits).unwrap_or_default();
+    let Some(first) = waits.first() else {
+        return Diagnostic::error(codes::BROKEN, Place::Nowhere, found)
+            .with_hint("please report this model: it has met a defect of the solver")
+            .into();
+    };
+    let entry = |id: EntryId| &model.entries[id.index()].name;
+    let message = format!(
+        "requests come to a standstill: task `{}` waits for itself, since a call of entry `{}` leads to its entry `{}`",
+        model.tasks[first.task.index()].name,
+        entry(first.from),
+        entry(first.to)
+    );
+    let error = Diagnostic::error(codes::STANDSTILL, Place::Nowhere, message).with_note(if first.threads == 1 {
+        "while its one thread waits, none is left to answer".to_owned()
+    } else {
+        format!("while all of its {} threads wait, none is left to answer", first.threads)
+    });
+    let others: Vec<String> =
+        waits[1..].iter().take(SHOWN).map(|own| format!("`{}`", model.tasks[own.task.index()].name)).collect();
+    let error = match waits.len() - 1 {
+        0 => error,
+        count if count > SHOWN => error.with_note(format!("so do {} and {} more", others.join(", "), count - SHOWN)),
+        _ => error.with_note(format!("so do {}", others.join(", "))),
+    };
+    error.with_hint("split the task, or give it threads without limit").into()
 }
