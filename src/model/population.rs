@@ -33,6 +33,10 @@ const FITS: f64 = 1.92;
 /// Begins vary by less than this part of the time between them where a clock makes them.
 const REGULAR: f64 = 0.1;
 
+/// Operations that begin within this part of the mean time between begins begin together (ours): requests of one page, or of one batch. They tell nothing of customers who wait for each other,
+/// and count as one begin. Of random arrivals a twentieth is left out.
+const TOGETHER: f64 = 0.05;
+
 /// More customers arrive as if from outside.
 const MOST: u32 = 512;
 
@@ -271,11 +275,14 @@ impl Presence {
         ends.sort_unstable();
         let mut ends = ends.into_iter().peekable();
         let from = first.start.saturating_add_unsigned(long);
+        let lasted = stretch[stretch.len() - 1].start.abs_diff(first.start) as f64;
+        let together = if is_coarse { 0 } else { (TOGETHER * lasted / stretch.len() as f64) as u64 };
         let (mut there, mut now, mut begun) = (0_u64, first.start, first.start);
         for moment in stretch.chunk_by(|left, right| left.start == right.start) {
             let time = moment[0].start;
             let mut pass = |presence: &mut Self, to: i64, there: u64| {
-                let ago = |at: i64| at.max(begun).abs_diff(begun);
+                // Time in which a begin would not count does not, either.
+                let ago = |at: i64| at.max(begun).abs_diff(begun).max(together);
                 presence.pass(ago(now.max(from).min(to)), ago(to), there);
                 now = to;
             };
@@ -291,9 +298,10 @@ impl Presence {
                 left += 1;
             }
             let beside = lasting(moment);
-            for stay in moment {
+            for (number, stay) in moment.iter().enumerate() {
                 let own = u64::from(stay.length > 0);
-                if time > from {
+                let is_with_last = !is_coarse && (number > 0 || time.abs_diff(begun) <= together);
+                if time > from && !is_with_last {
                     // Of those that end or begin at the same time by a clock that counts in steps, half are there at the same time.
                     let found = 2 * there + if is_coarse { left + beside - own } else { 0 };
                     *self.found.entry(found).or_default() += 1.0;
