@@ -16,6 +16,7 @@ use crate::model::parts::{Customer, Parts};
 use crate::model::population;
 use crate::model::servers::Traced;
 use crate::model::stationarity::OneFactor;
+use crate::model::ticks;
 use crate::model::{
     EntryOrigin, Load, LoadReason, Origins, TaskOrigin, alike, chance, chosen, clocks, codes, deployment, fragments,
     load, network, outcomes, sampling, servers, stability, stationarity, weave,
@@ -130,6 +131,11 @@ pub fn complete_as_traced(
         let around = if customer.load.is_some() { &unknown } else { &recording };
         findings.extend(stationarity::finding(scenario, total, *load, around, rates.as_ref()));
     }
+    let open =
+        parts.customers.iter().zip(&loads).filter(|(own, (load, _))| {
+            own.members.is_empty() && own.load.is_none() && matches!(load, Load::Open { .. })
+        });
+    findings.extend(ticks::together(open.map(|(own, _)| (&*own.scenario, &own.scenario_total))));
     findings.extend(sampling::finding(&parts.customers, load::told_weight));
     findings.extend(work);
     findings.extend(alike::finding(sub));

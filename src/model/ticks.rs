@@ -3,13 +3,13 @@
 //! All that begins together is one event of the process that lets operations begin. So a pause between two such events is judged by the time between others, and of n operations in m
 //! events n (m − 1)/m begin in the time from the first event to the last. Operations that begin together queue for each other, longer than those of independent arrivals at the same rate.
 
-use crate::diagnostic::Diagnostic;
 use crate::diagnostic::quantity::time;
+use crate::diagnostic::{Diagnostic, Place};
 use crate::lqn::starts::Stretch;
-use crate::lqn::stays::{PERIOD, Stay};
+use crate::lqn::stays::{self, PERIOD, Stay};
 use crate::lqn::submodel::ScenarioTotal;
-use crate::model::clocks;
-use crate::model::load::short;
+use crate::model::load::{self, short};
+use crate::model::{clocks, codes};
 
 /// The fewest operations that begin together on the mean (ours).
 const FEWEST: f64 = 2.0;
@@ -118,9 +118,90 @@ impl Ticks {
     }
 }
 
+/// The fewest operations of a scenario that tell whether they begin together with those of others (ours),
+const TELLING: usize = 30;
+/// and the part of them that does (ours). Of independent arrivals a tenth begins so near to others by chance.
+const JOINED: f64 = 0.5;
+/// Scenarios that are named.
+const NAMED: usize = 5;
+
+/// Warns where operations of several scenarios begin together, as where one page asks for all of them: each by itself begins as independent arrivals do.
+pub fn together<'t>(scenarios: impl Iterator<Item = (&'t str, &'t ScenarioTotal)>) -> Option<Diagnostic> {
+    let told: Vec<(&str, &ScenarioTotal)> =
+        scenarios.filter(|(_, total)| total.stays.kept().len() >= TELLING && load::is_nearly_whole(total)).collect();
+    let before = told.iter().filter_map(|(_, total)| total.stays.complete_before()).min();
+    let mut starts: Vec<(i64, usize)> = Vec::new();
+    for (number, (_, total)) in told.iter().enumerate() {
+        let kept = total.stays.in_order();
+        starts.extend(stays::before(&kept, before).iter().map(|stay| (stay.start, number)));
+    }
+    starts.sort_unstable();
+    let gaps: Vec<u64> = starts.windows(2).map(|two| two[1].0.abs_diff(two[0].0)).collect();
+    // What was kept are whole stretches of time, with others between them.
+    let (count, sum) =
+        gaps.iter().filter(|gap| **gap >> PERIOD == 0).fold((0_u64, 0_u64), |(count, sum), gap| (count + 1, sum + gap));
+    let within = (WITHIN * sum as f64 / count.max(1) as f64) as u64;
+    let is_coarse = told.iter().any(|(_, total)| clocks::step_of(total.grain).is_some_and(|step| step >= within));
+    if is_coarse {
+        return None;
+    }
+    let before = nearest_others(starts.iter());
+    let after = nearest_others(starts.iter().rev());
+    let mut joined = vec![(0_usize, 0_usize); told.len()];
+    for ((start, own), (before, after)) in starts.iter().zip(before.iter().zip(after.iter().rev())) {
+        let is_near = |other: &Option<i64>| other.is_some_and(|other| other.abs_diff(*start) <= within);
+        joined[*own].0 += 1;
+        joined[*own].1 += usize::from(is_near(before) || is_near(after));
+    }
+    let part = |(all, joined): &(usize, usize)| *joined as f64 / (*all).max(1) as f64;
+    let found: Vec<(&str, f64)> = told
+        .iter()
+        .zip(&joined)
+        .filter(|(_, own)| own.0 >= TELLING && part(own) >= JOINED)
+        .map(|((name, _), own)| (*name, part(own)))
+        .collect();
+    if found.len() < 2 {
+        return None;
+    }
+    let names: Vec<String> = found.iter().take(NAMED).map(|(name, _)| format!("`{name}`")).collect();
+    let more = found.len().saturating_sub(NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let least = found.iter().map(|(_, part)| *part).fold(1.0, f64::min);
+    let message = format!("operations of {}{more} begin together", names.join(", "));
+    Some(
+        Diagnostic::warning(codes::NOT_STEADY, Place::Nowhere, message)
+            .with_note(format!(
+                "{} % or more of each begin within {} of one of the others, as where one page asks for all of them",
+                (100.0 * least).floor(),
+                time(within as f64 * 1e-9)
+            ))
+            .with_note("they queue for each other, longer than the independent arrivals of the model at the same rates, and the more so under more load")
+            .with_hint("trace what asks for them as one operation, such as the page"),
+    )
+}
+
+/// By start, in the order in which they come: the last start before it of another scenario.
+fn nearest_others<'s>(starts: impl Iterator<Item = &'s (i64, usize)>) -> Vec<Option<i64>> {
+    // The last one, and the last one of another scenario than that.
+    let mut last: Option<(i64, usize)> = None;
+    let mut other: Option<i64> = None;
+    let nearest = |&(start, own): &(i64, usize)| {
+        let found = match last {
+            Some((_, of_last)) if of_last == own => other,
+            found => found.map(|(before, _)| before),
+        };
+        if last.is_some_and(|(_, of_last)| of_last != own) {
+            other = last.map(|(before, _)| before);
+        }
+        last = Some((start, own));
+        found
+    };
+    starts.map(nearest).collect()
+}
+
 #[cfg(test)]
 mod tests {
-    use super::of;
+    use super::{of, together};
     use crate::lqn::stays::Stay;
     use crate::lqn::submodel::ScenarioTotal;
 
@@ -183,5 +264,27 @@ mod tests {
             assert_eq!(of(&total(parts)), None, "{rate}");
         }
         assert_eq!(of(&total(std::iter::repeat_n(7, 100))), None, "at one time alone");
+    }
+
+    /// Each of three scenarios begins at random; two of them at the same times.
+    #[test]
+    fn scenarios_that_begin_together_are_named() {
+        let (mut one, mut other) = (random(3), random(5));
+        let mut times = |next: &mut dyn FnMut() -> f64| {
+            let mut now = 0.0;
+            (0..500)
+                .map(|_| {
+                    now -= next().ln();
+                    (now * 1e9) as i64
+                })
+                .collect::<Vec<i64>>()
+        };
+        let (pages, others) = (times(&mut one), times(&mut other));
+        let (cart, menu) = (total(pages.iter().copied()), total(pages.iter().map(|start| start + 3_000_000)));
+        let apart = total(others.into_iter());
+        let found =
+            together([("cart", &cart), ("menu", &menu), ("batch", &apart)].into_iter()).expect("two of them do");
+        assert_eq!(found.message, "operations of `cart`, `menu` begin together");
+        assert!(together([("cart", &cart), ("batch", &apart)].into_iter()).is_none());
     }
 }
