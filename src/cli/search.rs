@@ -130,7 +130,7 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     let simulating = asks_percentiles.then(|| arguments.source.reduce.thread_count());
     let sought: Vec<String> = sought.chain(&arguments.cheapest).cloned().collect();
     let written = WrittenQuestion { set: &arguments.set, vary: &sought, show: &[] };
-    let before = Before::of(&subjects[0].subject, &written);
+    let before = (!arguments.list).then(|| Before::of(&subjects[0].subject, &written));
     for questioned in &mut subjects {
         if !arguments.list {
             terminal.report(&questioned.unlike_traced(simulating));
@@ -138,10 +138,10 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
         whatif::set(&mut questioned.subject, &arguments.set, terminal)?;
     }
     let subject = &subjects[0].subject;
-    if arguments.list {
+    let Some(before) = before else {
         output::write(&arguments.output, &whatif::list(subject))?;
         return Ok(Exit::Ok);
-    }
+    };
     subjects[0].check()?;
     let base = subject.base();
     let (goals, errors) =

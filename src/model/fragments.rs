@@ -276,7 +276,7 @@ impl Parts<'_> {
         lost.rootless = rootless;
         if !lost.scenarios.is_empty() || !lost.rootless.is_empty() {
             for LeftOut { headless, own, .. } in &left_out {
-                self.give_to_scenarios(*headless, own, |_| true);
+                self.give_to_scenarios(*headless, own, |_| true, |_| true);
             }
             // Rates leave out long pauses, and what comes before the first operation or after the last.
             let recording = Recording::of_operations(self.customers.iter().map(|customer| &customer.scenario_total));
@@ -287,7 +287,7 @@ impl Parts<'_> {
                         && around.first_start <= fragments.first_start
                         && fragments.last_start <= around.last_start
                 };
-                self.give_to_scenarios(fragments.headless, own, lies_within);
+                self.give_to_scenarios(fragments.headless, own, |_| true, lies_within);
             }
             let begun: Vec<EntryIndex> = self.customers.iter().flat_map(|own| requested(&own.total)).collect();
             lost.first = begun.iter().copied().chain(begun.iter().flat_map(|to| requested(sub.entry(*to)))).collect();
@@ -304,21 +304,26 @@ impl Parts<'_> {
         if found.is_weighed() {
             return;
         }
+        let sub = self.sub;
+        let begins = |own: &Customer| requested(&own.total).any(|first| found.tasks.contains(&sub.entry(first).task));
         for (headless, own) in found.scenarios.iter().filter_map(|number| fragments.get(number)) {
-            self.give_to_scenarios(*headless, own, |_| true);
+            self.give_to_scenarios(*headless, own, begins, |_| true);
         }
         let Evidence::Identifiers { all, .. } = found.evidence else { return };
-        let sub = self.sub;
-        let begins =
-            |own: &&mut Customer| requested(&own.total).any(|first| found.tasks.contains(&sub.entry(first).task));
-        for own in self.customers.iter_mut().filter(begins) {
+        for own in self.customers.iter_mut().filter(|own| begins(own)) {
             own.scenario_total.settled = Some(Settled::kept(all));
         }
     }
 
     /// Counts operations whose first span was lost with the scenarios that begin as they did: by the same service and with the same calls, else with either of these;
-    /// else with all.
-    fn give_to_scenarios(&mut self, headless: u64, fragment: &EntryTotal, may_take: impl Fn(&Customer) -> bool) {
+    /// else with all. Others than those among which they are have none of them, and of these some may not take theirs.
+    fn give_to_scenarios(
+        &mut self,
+        headless: u64,
+        fragment: &EntryTotal,
+        is_among: impl Fn(&Customer) -> bool,
+        may_take: impl Fn(&Customer) -> bool,
+    ) {
         let sub = self.sub;
         let heads: BTreeSet<EntryIndex> = requested(fragment).collect();
         let below: BTreeSet<EntryIndex> =
@@ -327,10 +332,12 @@ impl Parts<'_> {
         let calls_like = |first: EntryIndex| requested(sub.entry(first)).any(|to| below.contains(&to));
         let is_served_like = |first: EntryIndex| heads.iter().any(|head| task(head) == task(&first));
         let those = |is_like: &dyn Fn(EntryIndex) -> bool| -> Vec<bool> {
-            self.customers.iter().map(|customer| requested(&customer.total).any(is_like)).collect()
+            let is_like = |own: &Customer| is_among(own) && requested(&own.total).any(is_like);
+            self.customers.iter().map(is_like).collect()
         };
         let mut like = those(&|first| is_served_like(first) && calls_like(first));
-        for other in [those(&|first| is_served_like(first) || calls_like(first)), vec![true; self.customers.len()]] {
+        let all = self.customers.iter().map(&is_among).collect();
+        for other in [those(&|first| is_served_like(first) || calls_like(first)), all] {
             if !like.contains(&true) {
                 like = other;
             }

@@ -204,7 +204,7 @@ impl Recording {
         let dated = sub.scenarios.values().filter(|total| is_dated(total));
         let own =
             dated.flat_map(|total| recorded_windows(total).into_iter().map(|own| (own, total.operations >= ENOUGH)));
-        let own: Vec<(f64, f64)> = own.filter_map(|(own, is_often)| unobserved(&observed, own, is_often)).collect();
+        let own: Vec<(f64, f64)> = own.flat_map(|(own, is_often)| unobserved(&observed, own, is_often)).collect();
         let windows = windows(observed.iter().copied().chain(own).collect());
         Self { seconds: Some(seconds(&windows)), windows, observed }
     }
@@ -293,20 +293,13 @@ impl Recording {
 
 /// What a stretch of time from the first to the last of some operations adds to the times at which operations were taken in: what was sent later. Between two of these times nothing was
 /// observed, though operations started before and after; those of a rare scenario tell nothing of when they were sent together.
-fn unobserved(observed: &[(f64, f64)], (from, to): (f64, f64), is_often: bool) -> Option<(f64, f64)> {
-    let is_within = |time: f64| observed.iter().any(|(begin, end)| *begin <= time && time <= *end);
-    match (is_within(from), is_within(to)) {
-        (true, true) => None,
-        (false, false) => Some((from, to)),
-        (false, true) => {
-            let begins = observed.iter().map(|(begin, _)| *begin).filter(|begin| *begin > from);
-            Some((from, begins.fold(to, f64::min))).filter(|_| is_often)
-        }
-        (true, false) => {
-            let ends = observed.iter().map(|(_, end)| *end).filter(|end| *end < to);
-            Some((ends.fold(from, f64::max), to)).filter(|_| is_often)
-        }
-    }
+fn unobserved(observed: &[(f64, f64)], (from, to): (f64, f64), is_often: bool) -> Vec<(f64, f64)> {
+    let meets = |(begin, end): &&(f64, f64)| *begin <= to && from <= *end;
+    let mut met = observed.iter().filter(meets);
+    let Some(first) = met.next() else { return vec![(from, to)] };
+    let last = met.next_back().unwrap_or(first);
+    let ends = [(from, first.0), (last.1, to)];
+    ends.into_iter().filter(|(begin, end)| is_often && begin < end).collect()
 }
 
 /// Whether rates of a sub-model are others by the times at which its operations were taken in than by its operations alone.

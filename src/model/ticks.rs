@@ -270,7 +270,7 @@ mod tests {
     #[test]
     fn scenarios_that_begin_together_are_named() {
         let (mut one, mut other) = (random(3), random(5));
-        let mut times = |next: &mut dyn FnMut() -> f64| {
+        let times = |next: &mut dyn FnMut() -> f64| {
             let mut now = 0.0;
             (0..500)
                 .map(|_| {

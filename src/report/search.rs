@@ -152,7 +152,7 @@ fn sure(search: &Search) -> String {
         (None, _) if search.question == Question::Cheapest => {
             format!("the choice may miss {goals} by chance: 95 % intervals there do not meet {}\n", pronoun(search))
         }
-        (None, _) => format!("no value is sure: nowhere do 95 % intervals meet {goals}, too\n"),
+        (None, _) => format!("none of the values tried is sure: 95 % intervals meet {goals} nowhere\n"),
     }
 }
 

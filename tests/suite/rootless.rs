@@ -39,7 +39,7 @@ fn operations_of(front: &str, from: u64, count: u64, records: impl Fn(u64) -> bo
             (front, 4, 1, 3, 4000, 7500 + longer, "put"),
             ("store", 5, 4, 2, 4100, 7400 + longer, "put"),
         ];
-        let is_left = |row: &&Row| (number % 5 > 0 || row.1 < 4) && (records(number) || row.0 != front);
+        let is_left = |row: &&Row| (!number.is_multiple_of(5) || row.1 < 4) && (records(number) || row.0 != front);
         let rows: Vec<Row> = rows.iter().filter(is_left).copied().collect();
         spans_at(id(from + number), EACH * number, &rows, "")
     };

@@ -512,7 +512,7 @@ fn what_a_timer_lets_begin_at_once_has_the_rate_of_the_timer() {
         (4, 5_000_000, by_a_timer(4, 5_000_000, |_| 30, 0)),
     ];
     for (ticks, period, text) in cases {
-        let rate = text.lines().count() as f64 / (ticks * period) as f64 * 1e6;
+        let rate = text.lines().count() as f64 / f64::from(ticks * period) * 1e6;
         let sub = reduced("t.jsonl", text.as_bytes());
         let (_, findings, origins) = complete(&sub, &Configuration::default()).expect("there is something to model");
         let [scenario] = origins.scenarios.as_slice() else { panic!("{ticks}: there is one") };

@@ -29,11 +29,21 @@ pub enum Why {
     Halved,
     /// It names another environment than the one that is taken, or another namespace.
     Environment,
+    /// Its service is one too many.
+    Services,
 }
 
 impl Why {
-    const ALL: [Self; 7] =
-        [Self::Backwards, Self::Ahead, Self::NoTime, Self::Unread, Self::Lost, Self::Halved, Self::Environment];
+    const ALL: [Self; 8] = [
+        Self::Backwards,
+        Self::Ahead,
+        Self::NoTime,
+        Self::Unread,
+        Self::Lost,
+        Self::Halved,
+        Self::Environment,
+        Self::Services,
+    ];
 
     /// Its number in stores.
     pub fn number(self) -> u64 {
@@ -50,7 +60,7 @@ impl Why {
             Self::Backwards => NEGATIVE_DURATION,
             Self::Ahead | Self::NoTime => IMPOSSIBLE_TIME,
             Self::Unread => BAD_MESSAGE,
-            Self::Lost => LOST_RECORDS,
+            Self::Lost | Self::Services => LOST_RECORDS,
             Self::Halved => FRAGMENTS,
             Self::Environment => DEPLOYMENTS,
         }
@@ -68,6 +78,7 @@ impl Why {
             Self::Lost => "were open when their journal went: of unknown time, that was found in this period",
             Self::Halved => "ended so long after what they had asked that this was folded without them",
             Self::Environment => "name another environment or namespace than the one that the server takes",
+            Self::Services => "are of services beyond the 2000 that the server tells apart",
         }
     }
 }
@@ -84,7 +95,7 @@ impl Aside {
         let has_room = self.0.len() < MOST || self.0.contains_key(&key);
         let key = match why {
             _ if has_room => key,
-            Why::Halved | Why::Environment => (begin(came), why),
+            Why::Halved | Why::Environment | Why::Services => (begin(came), why),
             _ => (begin(came), Why::NoTime),
         };
         if spans > 0 {

@@ -226,7 +226,7 @@ impl Assembler {
         self.offenders.offending()
     }
 
-    /// How many spans are of services that are not told apart, and the name of the last one.
+    /// How many spans are of services beyond those that are told apart, and the name of the last one.
     pub fn other_services(&self) -> Option<&(u64, String)> {
         self.offenders.others()
     }
@@ -246,10 +246,15 @@ impl Assembler {
         self.ready_bytes
     }
 
+    /// Whether the service of a resource is one of those that are told apart.
+    pub fn tells_apart(&mut self, resource: &[u8]) -> bool {
+        let resource = self.resource(resource);
+        self.offenders.tells_apart(&resource)
+    }
+
     /// Takes in a span: its resource, its number, the record of the journal that it came in, and when that was received.
     pub fn take(&mut self, span: &SpanBytes<'_>, resource: &[u8], number: u64, place: Place, now: Nanos) {
-        let own = self.resource(resource);
-        let resource = self.offenders.resource(own);
+        let resource = self.resource(resource);
         let others = (!self.offenders.admits(&resource, span.name, &self.grouping)).then(|| renamed(span.bytes));
         let bytes = others.as_deref().unwrap_or(span.bytes);
         let late = self.given.get(span.trace);

@@ -1,9 +1,8 @@
 //! Metrics that tell rates and utilisation, as totals that only grow.
 //!
 //! - A counter that is cumulative grows by what it grew; where it was set back, by what it has since. One that says when it began is told from others of the same name by that: processes
-//!   that do not say which they are write into one name, each with a begin of its own. What it has at its first point counts where it began under the eyes of this server, as a point of its
-//!   own would have told where something else had counted before.
-//! - One that is delta grows by each of its values; what comes again is left out, and what comes out of order is not.
+//!   that do not say which they are write into one name, each with a begin of its own. Where it began while points were taken in, all that it has at its first point counts.
+//! - One that is delta grows by each of its values; what comes again is left out, and what comes up to 16 points out of order is not.
 //! - A gauge grows by its value times the time for which it stands.
 //!
 //! So a total at two moments tells the mean between them, whatever lies between is thinned out, and nothing depends on temporality.
@@ -24,6 +23,8 @@ use crate::deployment::Selection;
 pub const MOST_SERIES: usize = 20_000;
 /// A series that was silent for so long makes room for another one, nanoseconds: what it is of has ended, as a rule.
 const SILENT: u64 = 3600 * 1_000_000_000;
+/// The same of one that says when it began, as each process of those that come and go does.
+const ENDED: u64 = 900 * 1_000_000_000;
 /// How often series that are silent are looked for, nanoseconds.
 const LOOKED_FOR: u64 = 60 * 1_000_000_000;
 /// The longest identity of a series, bytes.
@@ -337,14 +338,17 @@ impl Meter {
             self.put(key, known);
             return Taken::Used;
         }
-        let Standing { time, start, raw, total } = known.standing;
+        let Standing { time, raw, total, .. } = known.standing;
         let grown = match kind {
             Kind::Delta => point.value,
             Kind::Level => point.value - total,
             Kind::Gauge => raw * (point.time - time).min(STANDS) as f64 * 1e-9,
             Kind::Cumulative => {
-                let is_set_back = point.value < raw || point.start > start && start > 0;
-                if is_set_back { point.value } else { point.value - raw }
+                if point.value < raw {
+                    point.value
+                } else {
+                    point.value - raw
+                }
             }
         };
         let standing = Standing { time: point.time, start: point.start, raw: point.value, total: total + grown };
@@ -368,8 +372,16 @@ impl Meter {
         let is_full = |own: &Self| own.standings.len() >= MOST_SERIES && !own.standings.contains_key(key);
         if is_full(self) && now.abs_diff(self.looked) >= LOOKED_FOR {
             self.looked = now;
-            let is_over = |time: u64| time.saturating_add(SILENT) < now || time > now.saturating_add(AHEAD);
-            self.standings.retain(|_, own| !is_over(own.standing.time));
+            let before = self.standings.len();
+            self.standings.retain(|key, own| {
+                let silent = if key.begin > 0 { ENDED } else { SILENT };
+                let time = own.standing.time;
+                time.saturating_add(silent) >= now && time <= now.saturating_add(AHEAD)
+            });
+            // Of those that come again some was counted before.
+            if self.standings.len() < before {
+                self.first = self.first.max(Some(now));
+            }
         }
         !is_full(self)
     }

@@ -18,8 +18,6 @@ pub const OTHERS: &str = "(other operations)";
 const REMEMBERED: usize = 1 << 16;
 /// Services that are told apart.
 pub const SERVICES: usize = 2000;
-/// What all others are.
-pub const OTHER_SERVICES: &str = "(other services)";
 /// Resources whose service is remembered.
 const RESOURCES: usize = 10_000;
 /// The longest name that is shown, in characters.
@@ -40,10 +38,8 @@ pub struct Offenders {
     known: HashSet<u64>,
     /// Spans of each service whose names did not count, and the last such name.
     offending: BTreeMap<String, (u64, String)>,
-    /// Spans of services that are not told apart, and the name of the last one.
+    /// Spans of services beyond those, and the name of the last one.
     others: Option<(u64, String)>,
-    /// The resource of all of these.
-    of_others: Option<Arc<[u8]>>,
 }
 
 impl Offenders {
@@ -70,17 +66,17 @@ impl Offenders {
         counts
     }
 
-    /// The resource that a span counts for: its own, but for services beyond those that are told apart.
-    pub fn resource(&mut self, own: Arc<[u8]>) -> Arc<[u8]> {
-        if self.service(&own) < SERVICES {
-            return own;
+    /// Whether the service of a span is one of those that are told apart. Others as one would ask themselves, in circles that no model has.
+    pub fn tells_apart(&mut self, resource: &Arc<[u8]>) -> bool {
+        let is_one = self.service(resource) < SERVICES;
+        if !is_one {
+            let name = service_name(resource).chars().take(SHOWN).collect();
+            self.others = Some((self.others.as_ref().map_or(0, |others| others.0) + 1, name));
         }
-        let name = service_name(&own).chars().take(SHOWN).collect();
-        self.others = Some((self.others.as_ref().map_or(0, |others| others.0) + 1, name));
-        Arc::clone(self.of_others.get_or_insert_with(|| resource_of(OTHER_SERVICES).into()))
+        is_one
     }
 
-    /// How many spans are of services that are not told apart, and the name of the last one.
+    /// How many spans are of services beyond those that are told apart, and the name of the last one.
     pub fn others(&self) -> Option<&(u64, String)> {
         self.others.as_ref()
     }
@@ -133,16 +129,6 @@ pub fn renamed(span: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// The bytes of a resource that has nothing but the name of its service.
-fn resource_of(service: &str) -> Vec<u8> {
-    let (mut value, mut attribute, mut resource) = (Vec::new(), Vec::new(), Vec::new());
-    put_field(&mut value, 1, service.as_bytes());
-    put_field(&mut attribute, 1, b"service.name");
-    put_field(&mut attribute, 2, &value);
-    put_field(&mut resource, 1, &attribute);
-    resource
-}
-
 /// The name of a resource's service.
 pub fn service_name(resource: &[u8]) -> String {
     let mut found = None;
@@ -160,18 +146,25 @@ mod tests {
 
     use dyelog::trace::spans::Grouping;
 
-    use super::{MOST, OTHER_SERVICES, Offenders, SERVICES, resource_of, service_name};
+    use super::{MOST, Offenders, SERVICES, put_field};
+
+    /// The bytes of a resource that has nothing but the name of its service.
+    fn resource_of(service: &str) -> Arc<[u8]> {
+        let (mut value, mut attribute, mut resource) = (Vec::new(), Vec::new(), Vec::new());
+        put_field(&mut value, 1, service.as_bytes());
+        put_field(&mut attribute, 1, b"service.name");
+        put_field(&mut attribute, 2, &value);
+        put_field(&mut resource, 1, &attribute);
+        resource.into()
+    }
 
     #[test]
-    fn services_beyond_those_told_apart_are_one() {
+    fn so_many_services_are_told_apart() {
         let mut offenders = Offenders::default();
-        let mut taken = |number: usize| {
-            let resource: Arc<[u8]> = resource_of(&format!("s{number}")).into();
-            service_name(&offenders.resource(resource))
-        };
-        assert!((0..SERVICES).all(|number| taken(number) == format!("s{number}")));
-        assert!((SERVICES..3 * SERVICES).all(|number| taken(number) == OTHER_SERVICES));
-        assert_eq!(taken(7), "s7");
+        let mut taken = |number: usize| offenders.tells_apart(&resource_of(&format!("s{number}")));
+        assert!((0..SERVICES).all(&mut taken));
+        assert!(!(SERVICES..3 * SERVICES).any(&mut taken));
+        assert!(taken(7));
         assert_eq!(offenders.others(), Some(&(2 * SERVICES as u64, format!("s{}", 3 * SERVICES - 1))));
     }
 

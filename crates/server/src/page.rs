@@ -104,7 +104,7 @@ pub fn page(page: &Page<'_>) -> String {
     }
     if let Some((spans, name)) = &page.status.other_services {
         html.open("p", &[("class", "fault")]).text(&format!(
-            "There are more than {SERVICES} services: {spans} spans of others are those of one, the last one of "
+            "There are more than {SERVICES} services: {spans} spans of others were set aside, the last one of "
         ));
         html.name(name).text(". Names of services should not have identifiers in them.").close();
     }
@@ -124,7 +124,8 @@ pub fn page(page: &Page<'_>) -> String {
         if let Some(name) = &page.status.no_room {
             html.text(", ").name(name);
         }
-        html.text(". A series that is silent for an hour makes room.").close();
+        html.text(". A series that is silent for an hour makes room, or for 15 minutes where it says when it began.")
+            .close();
     }
     arrivals(page, &mut html);
     let lately = [(LATELY, page.held)];

@@ -58,10 +58,12 @@ async fn begin(stream: &mut (impl AsyncRead + Unpin)) -> Option<Vec<u8>> {
             if head.len() < PREFACE.len() && PREFACE.starts_with(&head) {
                 continue;
             }
-            let new = &head[before.saturating_sub(3)..];
-            let is_whole = head.starts_with(PREFACE) || new.windows(4).any(|four| four == b"\r\n\r\n");
+            // Lines end with CR LF, or with LF alone.
+            let new = &head[before.saturating_sub(2)..];
+            let has_end = new.windows(3).any(|own| own == b"\n\r\n") || new.windows(2).any(|own| own == b"\n\n");
+            let is_whole = head.starts_with(PREFACE) || has_end;
             // What is no HTTP, such as the first words of TLS, is answered at once.
-            let is_http = head[0].is_ascii_alphabetic();
+            let is_http = head[0].is_ascii_alphabetic() || matches!(head[0], b'\r' | b'\n');
             if is_whole || !is_http || head.len() >= BUFFER {
                 return Some(head);
             }

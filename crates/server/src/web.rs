@@ -220,7 +220,7 @@ async fn metrics(State(service): State<Arc<Service>>) -> Response {
         family("dyelog_grouped_spans_total", "counter", help, &offending);
     }
     if let Some((spans, _)) = &status.other_services {
-        let help = "Spans of services beyond those that are told apart.";
+        let help = "Spans of services beyond those that are told apart: these are among those set aside.";
         family("dyelog_other_services_spans_total", "counter", help, &one(*spans));
     }
     let ahead = status.ahead.lately(wall_clock()).into_iter();

@@ -260,7 +260,7 @@ impl<M: Medium> Worker<M> {
         self.assembler.offending()
     }
 
-    /// How many spans are of services that are not told apart, and the name of the last one.
+    /// How many spans are of services beyond those that are told apart, and the name of the last one.
     pub fn other_services(&self) -> Option<&(u64, String)> {
         self.assembler.other_services()
     }
@@ -340,6 +340,10 @@ impl<M: Medium> Worker<M> {
                         Some(why) => {
                             counts.set_aside += 1;
                             aside.add((why != Why::NoTime).then_some(span.start), *clock, why, 1);
+                        }
+                        None if !assembler.tells_apart(resource) => {
+                            counts.set_aside += 1;
+                            aside.add(Some(span.start), *clock, Why::Services, 1);
                         }
                         None => {
                             seen.look(resource, span.start);

@@ -71,6 +71,8 @@ pub(super) fn find(parts: &Parts<'_>, may_be: impl Fn(&Customer) -> bool) -> Vec
     let attempts = each.iter().chain(&all).map(|tasks| (tasks, true));
     let attempts = attempts.chain(all.iter().chain(&each).map(|tasks| (tasks, false)));
     let mut taken: BTreeSet<usize> = BTreeSet::new();
+    let fragments: Vec<(usize, &Customer)> =
+        parts.customers.iter().enumerate().filter(|(_, own)| may_be(own)).collect();
     let of_tasks = |((tasks, firsts), by_ids): (&(BTreeSet<Name>, BTreeSet<EntryIndex>), bool)| {
         let mut whole: BTreeMap<Service, f64> = BTreeMap::new();
         for (to, count) in firsts.iter().flat_map(|first| sub.entry(*first).requested()) {
@@ -80,10 +82,10 @@ pub(super) fn find(parts: &Parts<'_>, may_be: impl Fn(&Customer) -> bool) -> Vec
             let mut first = requested(&own.total).peekable();
             first.peek().is_some() && first.all(|entry| whole.contains_key(&service(entry)))
         };
-        let numbered = parts.customers.iter().enumerate();
+        let numbered = fragments.iter().copied();
         let (scenarios, fragments): (BTreeSet<usize>, Vec<&Customer>) =
-            numbered.filter(|(number, own)| !taken.contains(number) && may_be(own) && calls(own)).unzip();
-        if fragments.is_empty() {
+            numbered.filter(|(number, own)| !taken.contains(number) && calls(own)).unzip();
+        if fragments.iter().all(|own| own.scenario_total.headless == 0) {
             return None;
         }
         let begins = |own: &&Customer| requested(&own.total).any(|first| firsts.contains(&first));

@@ -52,20 +52,22 @@ struct Metric {
     name: String,
     #[serde(default)]
     unit: String,
-    gauge: Option<Points>,
-    sum: Option<Points>,
-    histogram: Option<Points>,
-    exponential_histogram: Option<Points>,
-    summary: Option<Points>,
+    gauge: Option<Samples>,
+    sum: Option<Samples>,
+    histogram: Option<Samples>,
+    exponential_histogram: Option<Samples>,
+    summary: Option<Samples>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Points {
+struct Samples {
     #[serde(default)]
     data_points: Vec<Point>,
     #[serde(default)]
     aggregation_temporality: Value,
+    #[serde(default)]
+    is_monotonic: bool,
 }
 
 #[derive(Deserialize)]
@@ -121,7 +123,7 @@ pub(super) fn read(text: &str, unit: Option<ValueUnit>) -> Found {
     Ok(Metrics { requests: served.collect(), series: series.collect(), cores: counted.finish() })
 }
 
-fn is_delta(points: &Points) -> bool {
+fn is_delta(points: &Samples) -> bool {
     match &points.aggregation_temporality {
         Value::String(name) => name.ends_with("_DELTA"),
         other => other.as_u64() == Some(1),
@@ -176,7 +178,7 @@ impl Counts {
     }
 }
 
-/// Whether counters of one name are of several processes that do not say which they are: what began earlier goes on beside what began later. Points have their begin, time and value, and are
+/// Whether counters of one name are of several processes that do not say which they are: a counter that began earlier is read again after one that began later. Points have their begin, time and value, and are
 /// in the order of times.
 fn are_interleaved(points: &[(f64, f64, f64)]) -> bool {
     let mut over: HashSet<u64> = HashSet::new();
@@ -269,8 +271,9 @@ fn take_in(
         };
         let (series, counts) = gathered.entry((metric.name.clone(), all.clone())).or_insert_with(new);
         series.samples.push((time * 1e-9, value * factor));
-        // Deltas have begins of their own.
-        let start = number(&point.start_time_unix_nano).filter(|start| *start > 0.0 && !is_delta(points));
+        // Deltas have begins of their own, and gauges count nothing.
+        let counts_since = points.is_monotonic && !is_delta(points);
+        let start = number(&point.start_time_unix_nano).filter(|start| *start > 0.0 && counts_since);
         counts.points.push((start.unwrap_or(time) * 1e-9, time * 1e-9, value * factor));
     }
     Ok(())

@@ -6,10 +6,12 @@ use crate::study::interval::Interval;
 use crate::study::search::bisection::{Aim, SearchOptions, Tried, Verdict, search};
 use crate::study::search::questions::{line, value};
 use crate::study::search::{Along, Evaluator, Goal, Method, Relation, Search};
-use crate::study::sweep::{Before, Question, SweepOptions, far_from_traced, given};
+use crate::study::sweep::{Before, Question, State, SweepOptions, far_from_traced, given};
 
 /// Digits of a value that is sure, where values are no whole numbers: each that is tried takes many solutions.
 const DIGITS: u32 = 2;
+/// Fewer values than these are told apart by as many digits as the answer.
+const FEW: u64 = 10;
 
 /// How sure an answer is.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,9 +51,11 @@ impl Surely<'_> {
         }
         let bounds = Bounds { among: inside(&bounds.among, along.aim, answer), ..bounds.clone() };
         let options = SearchOptions { aim: along.aim, start: Some(answer), checks: 0 };
-        let line = line(&bounds, along.digits.min(DIGITS));
+        let rough = line(&bounds, along.digits.min(DIGITS));
+        let line = if rough.end() < FEW { line(&bounds, along.digits) } else { rough };
+        let is_inside = |number: f64| if along.aim == Aim::Largest { number <= answer } else { number >= answer };
         let found = search(&line, &options, |number| {
-            let is_met = self.intervals(&at(number)).is_some_and(|own| self.is_met(&own));
+            let is_met = is_inside(number) && self.intervals(&at(number)).is_some_and(|own| self.is_met(&own));
             let verdict = if is_met { Verdict::Met } else { Verdict::Missed };
             Tried { verdict, missed: if is_met { Vec::new() } else { vec![0] }, told: () }
         });
@@ -88,7 +92,8 @@ impl Surely<'_> {
         let given = self.set.iter().filter_map(|text| given(text, subject));
         let given = given.chain(changes.iter().map(|change| change.path.clone())).collect();
         let options = SweepOptions { solver: options.clone().into(), given, ..SweepOptions::default() };
-        let point = self.question(changes, options).answer_solved(subject, self.before).pop()?;
+        let mut points = self.question(changes, options).answer_solved(subject, self.before);
+        let point = points.pop().filter(|point| point.state == State::Converged)?;
         let interval = |number: usize| {
             let figure = point.figures[number]?;
             Some(point.intervals.get(number).copied().flatten().unwrap_or(Interval { low: figure, high: figure }))

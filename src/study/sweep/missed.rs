@@ -83,7 +83,8 @@ impl<'t> Misses<'t> {
 
 /// Lets intervals of responses of a subject hold what predictions are where they miss as the model missed the traced responses. `traced` has the model at the load that was traced.
 pub fn include_misses(question: &Question, (number, subject): (usize, &Subject), traced: &Asked, table: &mut Table) {
-    if question.grid().len() > MOST_POINTS {
+    let is_response = |own: &Figure| own.part().is_none() && own.quantity() == Quantity::Response;
+    if question.grid().len() > MOST_POINTS || !question.measures.iter().any(is_response) {
         return;
     }
     let (in_layers, in_time) = (OnceCell::new(), OnceCell::new());

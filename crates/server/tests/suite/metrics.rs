@@ -161,19 +161,19 @@ fn series_that_are_silent_make_room_and_come_back_as_others() {
         points.iter().map(|(_, bytes)| meter.take(bytes, BEGIN + minute * 60 * SECOND).used).sum::<u64>()
     };
     assert_eq!(take(0..20_000, 1, 1.0), 20_000);
-    assert_eq!(take(0..1, 30, 2.0), 1);
-    // None was silent for an hour yet.
-    assert_eq!(take(20_000..20_001, 31, 1.0), 0);
-    assert_eq!(take(20_000..20_002, 65, 1.0), 2);
+    assert_eq!(take(0..1, 10, 2.0), 1);
+    // All say when they began, and none was silent for 15 minutes yet.
+    assert_eq!(take(20_000..20_001, 11, 1.0), 0);
+    assert_eq!(take(20_000..20_002, 20, 1.0), 2);
     // What goes on counts on, and what comes back begins anew.
-    assert_eq!((take(0..1, 66, 3.0), take(7..8, 66, 900.0)), (1, 1));
+    assert_eq!((take(0..1, 21, 3.0), take(7..8, 21, 900.0)), (1, 1));
     assert_eq!(meter.series(), 4);
     let of = |name: &str| -> Vec<(u64, f64)> {
         let fresh = meter.fresh();
         let own = fresh.iter().filter(|(key, ..)| key.resources[0] == name);
         own.map(|(key, _, total, _)| (key.since.saturating_sub(BEGIN) / SECOND / 60, *total)).collect()
     };
-    assert_eq!((of("s0"), of("s7")), (vec![(1, 0.0), (1, 1.0), (1, 2.0)], vec![(1, 0.0), (66, 0.0)]));
+    assert_eq!((of("s0"), of("s7")), (vec![(1, 0.0), (1, 1.0), (1, 2.0)], vec![(1, 0.0), (21, 0.0)]));
     assert_eq!(meter.no_room(), Some("process.cpu.time of s20000"));
 }
 

@@ -172,9 +172,10 @@ fn shared_fork(
         match told.iter_mut().filter(|ways| ways.len() > 1).max_by_key(|ways| ways[0].places) {
             Some(ways) => drop(ways.remove(0)),
             None if states > MOST_STATES => {
-                told = told.into_iter().map(|ways| vec![ways[0].at_stations()]).collect();
-                let states = told.iter().zip(&kinds).map(of_kind).fold(1, usize::saturating_mul);
-                if states > MOST_STATES {
+                // Delays of branches that are all alike come before what they do together.
+                let [ways] = &mut told[..] else { return None };
+                *ways = vec![ways[0].at_stations()];
+                if ways_to_be(count, ways[0].places + 1) > MOST_STATES {
                     return None;
                 }
                 break;
@@ -410,7 +411,7 @@ impl SharedFork {
                     let loops = Loops { plan, decomposition, waits, times, chain: *chain };
                     branches.parts.iter().map(|part| loops.of(part)).collect::<Vec<Loop>>()
                 };
-                let parts = Loop::mean(branches.chains.iter().map(of));
+                let parts = Loop::mean(&branches.chains.iter().map(of).collect::<Vec<_>>());
                 Kind { places: Places::new(&parts, &self.servers, self.count()), count: branches.chains.len() }
             })
             .collect();
@@ -442,7 +443,9 @@ impl SharedFork {
                 }
                 if visits > 0.0 {
                     // A place may stand for several visits of the slot, or for a part of one.
-                    let made = visits_of(plan, decomposition, waits, chain, slot).map_or(visits, |made| made.0);
+                    let of = |chain: &ChainId| visits_of(plan, decomposition, waits, *chain, slot).map(|made| made.0);
+                    let made: f64 = branches.chains.iter().filter_map(of).sum::<f64>() / branches.chains.len() as f64;
+                    let made = if made > 0.0 { made } else { visits };
                     longer.extend(branches.chains.iter().map(|chain| (*chain, slot, (extra / made).max(0.0))));
                 }
             }
@@ -457,7 +460,8 @@ impl SharedFork {
             let least = own.iter().map(|(_, variance)| *variance).fold(f64::INFINITY, f64::min);
             least < STEADY * Process::new(&[one], |_, _, _, _| 1.0).variance()
         };
-        if kinds.iter().zip(&alone).any(is_steadier) {
+        // Of branches whose delays are left out, the rest varies otherwise.
+        if before == 0.0 && kinds.iter().zip(&alone).any(is_steadier) {
             let apart = Process::new(&kinds, |_, _, _, _| 1.0);
             apart.times(&mut self.kept_apart);
             let count = self.count();

@@ -20,32 +20,34 @@ pub(super) struct Loop {
 }
 
 impl Loop {
-    /// The means of the parts of branches that are alike.
-    pub fn mean(mut branches: impl Iterator<Item = Vec<Self>>) -> Vec<Self> {
-        let mut sum = branches.next().unwrap_or_default();
-        let mut count = 1.0;
-        for other in branches {
-            count += 1.0;
-            for (sum, other) in sum.iter_mut().zip(other) {
-                sum.visits += other.visits;
-                sum.rounds += other.rounds;
-                sum.delay += other.delay;
-                if let (Some(sum), Some(other)) = (&mut sum.own, other.own) {
-                    sum.time += other.time;
-                }
-                for ((sum, visits), (other, of_other)) in sum.others.iter_mut().zip(other.others) {
-                    sum.time += other.time;
-                    *visits += of_other;
+    /// The means of the parts of branches that are alike: times are weighted by how often they are taken.
+    pub fn mean(branches: &[Vec<Self>]) -> Vec<Self> {
+        let count = branches.len() as f64;
+        let part = |number: usize| {
+            let of = || branches.iter().filter_map(move |parts| parts.get(number));
+            let sum = |of_part: &dyn Fn(&Self) -> f64| of().map(of_part).sum::<f64>();
+            let (visits, rounds) = (sum(&|own| own.visits), sum(&|own| own.visits * own.rounds));
+            let mean = |sum: f64, times: f64| if times > 0.0 { sum / times } else { 0.0 };
+            let of_rounds = |time: &dyn Fn(&Self) -> f64| sum(&|own| own.visits * own.rounds * time(own));
+            let time_of = |own: &Self| own.own.map_or(0.0, |own| own.time);
+            let own = of().find_map(|own| own.own).map(|own| Place { time: mean(of_rounds(&time_of), rounds), ..own });
+            let mut others: Vec<(Place, f64)> = Vec::new();
+            for (place, _) in of().flat_map(|own| &own.others) {
+                if others.iter().all(|(known, _)| known.slot != place.slot) {
+                    let here = |own: &Self, of_place: &dyn Fn(&Place) -> f64| {
+                        let all = own.others.iter().filter(|(other, _)| other.slot == place.slot);
+                        own.visits * all.map(|(other, times)| of_place(other) * times).sum::<f64>()
+                    };
+                    let times = sum(&|own| here(own, &|_| 1.0));
+                    let time = mean(sum(&|own| here(own, &|place| place.time)), times);
+                    others.push((Place { time, ..*place }, mean(times, visits)));
                 }
             }
-        }
-        for own in &mut sum {
-            let times = [&mut own.visits, &mut own.rounds, &mut own.delay].into_iter();
-            let times = times.chain(own.own.iter_mut().map(|own| &mut own.time));
-            let others = own.others.iter_mut().flat_map(|(own, visits)| [&mut own.time, visits]);
-            times.chain(others).for_each(|own| *own /= count);
-        }
-        sum
+            let rounds_each = if visits > 0.0 { rounds / visits } else { 1.0 };
+            let delay = mean(of_rounds(&|own| own.delay), rounds);
+            Self { visits: visits / count, rounds: rounds_each, delay, own, others }
+        };
+        (0..branches.first().map_or(0, Vec::len)).map(part).collect()
     }
 }
 
