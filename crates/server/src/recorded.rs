@@ -80,7 +80,10 @@ impl Recorded {
         let unasked = late::leave_out_unasked(&mut submodel);
         let metered = store.metered(period.from, period.to)?;
         let (utilisation, weighed) = metered.apply(&mut submodel);
-        let doubts = weighed.into_iter().filter(|own| own.severity == Severity::Warning);
+        // Where rates come from is worth a word, too.
+        let doubts = weighed
+            .into_iter()
+            .filter(|own| own.severity == Severity::Warning || own.code == dyelog::model::codes::REQUESTS_COUNTED);
         let unknown = unknown_sampling(&submodel);
         let aside = aside::findings(&store.set_aside(period.from, period.to)?, headless);
         let deployments = deployment::findings(&store.deployed(period.from, period.to)?);
