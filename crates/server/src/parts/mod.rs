@@ -115,7 +115,8 @@ impl Parts {
             [0].into_iter().chain(borders.iter().map(|(at, _)| *at)).chain([history.blocks.len()]).collect();
         for (number, (at, what)) in borders.iter_mut().enumerate() {
             let range = places[number]..places[number + 2];
-            if let Some((_, words)) = border(history, &range).filter(|(again, _)| is_close(&range, *again, *at)) {
+            let words = words(changes(history, &range), &range, *at - range.start);
+            if !words.is_empty() {
                 *what = words;
             }
         }
@@ -193,6 +194,13 @@ struct Found {
 
 /// Where something changes most clearly within a range of blocks, and all that changes there.
 fn border(history: &History, range: &Range<usize>) -> Option<(usize, Vec<String>)> {
+    let found = changes(history, range);
+    let at = found.first()?.at;
+    Some((range.start + at, words(found, range, at)))
+}
+
+/// Figures that change within a range, the clearest first.
+fn changes(history: &History, range: &Range<usize>) -> Vec<Found> {
     let totals = Totals::of(history, range);
     let threads = together::threads(history.figures.len() * range.len());
     let of_figure = |(figure, cells): (&Figure, &Vec<Cell>)| change(figure, &cells[range.clone()], &totals);
@@ -203,7 +211,11 @@ fn border(history: &History, range: &Range<usize>) -> Option<(usize, Vec<String>
         words,
     }));
     found.sort_by(|left, right| right.clear.total_cmp(&left.clear).then_with(|| left.words.cmp(&right.words)));
-    let at = found.first()?.at;
+    found
+}
+
+/// What changes about there, in words.
+fn words(found: Vec<Found>, range: &Range<usize>, at: usize) -> Vec<String> {
     let is_here = |own: &Found| is_close(range, own.at, at);
     let here: Vec<String> = found.into_iter().filter(is_here).map(|own| own.words).collect();
     let more = here.len().saturating_sub(TOLD);
@@ -211,7 +223,7 @@ fn border(history: &History, range: &Range<usize>) -> Option<(usize, Vec<String>
     if more > 0 {
         what.push(format!("{more} other figures change there, too"));
     }
-    Some((range.start + at, what))
+    what
 }
 
 /// Whether two places of a range of blocks are about the same.
