@@ -23,9 +23,18 @@ pub fn system(servers: u32, busy: f64, own: f64, calls: &[f64], delay: f64) -> S
     )
 }
 
+/// The mean response of the operations of a model, as it is solved and as it is simulated, seconds.
+fn responses(text: &str) -> (f64, f64) {
+    let options = SimulateOptions { precision: 0.01, events: 8_000_000, threads: 2, ..SimulateOptions::default() };
+    let (model, _) = parse_any("fork.lqn", text).expect("it is a model");
+    let entry = model.entry_named("op").expect("it is there").index();
+    let response = |results: &dyelog::lqn::results::Results| results.entries[entry].service[0];
+    let solved = response(&solve(&model, &SolveOptions::default(), None, &mut ()).expect("it is solved").results);
+    (solved, response(&simulate(&model, &options).expect("it is simulated")))
+}
+
 #[test]
 fn branches_that_share_processors_with_open_arrivals_take_as_long_as_in_simulations() {
-    let options = SimulateOptions { precision: 0.01, events: 8_000_000, threads: 2, ..SimulateOptions::default() };
     let five = [0.003, 0.004, 0.002, 0.003, 0.004];
     for (servers, busy, own, calls, delay) in [
         (1, 0.85, 0.001, &five[..], 0.0003),
@@ -35,12 +44,7 @@ fn branches_that_share_processors_with_open_arrivals_take_as_long_as_in_simulati
         (4, 0.3, 0.0, &five, 0.001),
         (2, 0.7, 0.002, &five[..2], 0.0003),
     ] {
-        let text = system(servers, busy, own, calls, delay);
-        let (model, _) = parse_any("fork.lqn", &text).expect("it is a model");
-        let entry = model.entry_named("op").expect("it is there").index();
-        let response = |results: &dyelog::lqn::results::Results| results.entries[entry].service[0];
-        let solved = response(&solve(&model, &SolveOptions::default(), None, &mut ()).expect("it is solved").results);
-        let simulated = response(&simulate(&model, &options).expect("it is simulated"));
+        let (solved, simulated) = responses(&system(servers, busy, own, calls, delay));
         let off = solved / simulated - 1.0;
         assert!(off.abs() < 0.06, "{servers} servers {busy} busy: {solved} s for {simulated} s, {:+.1} %", 100.0 * off);
     }
@@ -49,7 +53,6 @@ fn branches_that_share_processors_with_open_arrivals_take_as_long_as_in_simulati
 /// Forty branches have 2⁴⁰ states if each is told apart. They call one entry on servers of its own, alike or after staggered delays.
 #[test]
 fn wide_forks_take_as_long_as_in_simulations() {
-    let options = SimulateOptions { precision: 0.01, events: 8_000_000, threads: 2, ..SimulateOptions::default() };
     for (branches, staggered, allowed) in [(40, 0.0, 0.15), (40, 0.0001, 0.15), (120, 0.0, 0.25)] {
         let all = (0..branches).map(|number| format!("b{number}")).collect::<Vec<_>>().join(" & ");
         let mut activities = String::new();
@@ -63,11 +66,7 @@ fn wide_forks_take_as_long_as_in_simulations() {
              s work 0.01 -1\n-1\nA front\ns before 0.001\ns after 0.001\n{activities}:\nbefore -> {all};\n{all} -> after;\nafter[op]\n-1\n",
             0.3 * 8.0 / 0.01 / f64::from(branches),
         );
-        let (model, _) = parse_any("fork.lqn", &text).expect("it is a model");
-        let entry = model.entry_named("op").expect("it is there").index();
-        let response = |results: &dyelog::lqn::results::Results| results.entries[entry].service[0];
-        let solved = response(&solve(&model, &SolveOptions::default(), None, &mut ()).expect("it is solved").results);
-        let simulated = response(&simulate(&model, &options).expect("it is simulated"));
+        let (solved, simulated) = responses(&text);
         let off = solved / simulated - 1.0;
         println!("{branches} branches: {solved} s for {simulated} s");
         assert!(off.abs() < allowed, "{branches} branches: {solved} s for {simulated} s, {:+.1} %", 100.0 * off);
