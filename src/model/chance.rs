@@ -54,8 +54,8 @@ pub fn response_error(total: &ScenarioTotal, recording: &Recording) -> Option<f6
         let squares: f64 = strays.chunks(length).map(|own| own.iter().sum::<f64>().powi(2)).sum();
         let stretches = strays.len().div_ceil(length);
         let number = stretches as f64;
-        let part = student(stretches - 1) * (squares * number / (number - 1.0)).sqrt() / (count * mean);
-        widest = widest.max(part.ln_1p());
+        // Taken as a logarithm as it is: of few stretches it holds too few means else.
+        widest = widest.max(student(stretches - 1) * (squares * number / (number - 1.0)).sqrt() / (count * mean));
         length *= 2;
     }
     Some(widest)

@@ -262,6 +262,21 @@ fn local_work_that_outlives_the_first_visit_is_a_branch() {
     assert!(told.contains("Fk(2)") && !told.contains("Jn(2)"), "{told}");
 }
 
+/// What begins when the first visit has ended was handed on before that.
+#[test]
+fn local_work_that_begins_after_the_first_visit_puts_off_no_end() {
+    let told = timed(
+        "
+        a - web server GET     0 100
+        b a web internal flush 120 150
+    ",
+    );
+    let last = told.lines().rfind(|line| line.trim_start().starts_with("1,")).expect("it has events");
+    assert!(last.contains("Ed") && last.ends_with("t=0.1"), "{told}");
+    let begin = told.lines().find(|line| line.contains("2,1,Be")).expect("it goes on");
+    assert!(begin.ends_with("t=0.12") && !told.contains("Jn(2)"), "{told}");
+}
+
 #[test]
 fn batch_of_messages() {
     let table = "

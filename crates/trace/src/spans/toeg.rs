@@ -263,6 +263,11 @@ impl Run<'_> {
         is_waited_for && own.end > self.e.late && self.caller(item) == 0
     }
 
+    /// When a visit begins what runs beside it from a time on. What begins after the first visit has ended was handed on before that, and its end is not put off.
+    fn forks_at(&self, visit: u32, start: i64) -> i64 {
+        if visit == 0 && start > self.e.late { self.plan.visits[0].end } else { start }
+    }
+
     /// When a visit goes on after an item: at its end, but for a call whose answer comes too late.
     fn left_at(&self, item: u32) -> i64 {
         let own = self.item_at(item);
@@ -345,7 +350,7 @@ impl Run<'_> {
             self.e.branch_items.extend(branch);
             let end = self.e.branch_items.len() as u32;
             let (time, span) = (self.item_at(branch[0]).start, self.item_at(branch[0]).span);
-            let thread = self.fork_node(visit, time, span);
+            let thread = self.fork_node(visit, self.forks_at(visit, time), span);
             let awaited = !self.is_late(branch[0]);
             self.e.slots.push(Slot { first, end, thread, span, time, awaited });
         }
@@ -393,7 +398,7 @@ impl Run<'_> {
                 }
             }
             What::Call(call_kind) if call_kind.is_sent() || self.is_late(index) => {
-                let thread = self.fork_node(visit, start, span);
+                let thread = self.fork_node(visit, self.forks_at(visit, start), span);
                 if call_kind.is_sent() && waits {
                     self.node(Kind::Activity, visit, start, span);
                     self.last().pause = end.saturating_sub(start) as f64 * 1e-9;
