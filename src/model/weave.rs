@@ -215,11 +215,7 @@ impl Weave {
         let [call] = cluster.branches.concat()[..] else { return 1 };
         let (label, total) = &self.labels[call];
         let beside = total.duration.sum.as_f64() / total.share.as_f64().max(f64::MIN_POSITIVE);
-        if label.ordinal > 0 || label.to.is_none() || beside < BESIDE {
-            1
-        } else {
-            width(total, beside).clamp(2, WIDEST)
-        }
+        if label.ordinal > 0 || label.to.is_none() || beside < BESIDE { 1 } else { width(total, beside).max(2) }
     }
 
     /// Puts the entry's work where it is done.

@@ -6,7 +6,7 @@ use crate::diagnostic::{Diagnostic, Report, Sources};
 use crate::lqn::Model;
 use crate::lqn::results::{EntryResult, ProcessorResult, Results, Simulated, TaskResult};
 use crate::lqn::terms::kind;
-use crate::model::Origins;
+use crate::model::{Origins, parameter};
 use crate::report::outlook::times;
 use crate::study::ScenarioResult;
 use crate::study::interval::Interval;
@@ -170,6 +170,19 @@ fn simulation(model: &Model, simulated: &Simulated) -> Value {
         "precision": simulated.precision,
         "responses": percentiles.collect::<Vec<_>>(),
     })
+}
+
+/// The value of a parameter: a number, else its words.
+pub(super) fn value(value: &parameter::Value) -> Value {
+    match value {
+        parameter::Value::Number(number) => json!(number),
+        other => json!(other.to_string()),
+    }
+}
+
+/// Both ends of an interval; an upper end that is not known is null, and so is an interval that is not there.
+pub(super) fn ends(own: Option<Interval>) -> Value {
+    own.map_or(Value::Null, |own| json!([own.low, own.high]))
 }
 
 /// A document on several lines, ending in a newline.

@@ -4,9 +4,10 @@ use serde_json::{Value as Json, json};
 
 use crate::diagnostic::quantity::{for_people, number, significant};
 use crate::model::parameter::{Kind, Value};
-use crate::report::json::pretty;
+use crate::report::json::{ends, pretty, value};
 use crate::report::look::Look;
 use crate::report::table::Table;
+use crate::report::validation::between;
 use crate::study::interval::Interval;
 use crate::study::search::{Busy, Goal, Point, Question, Reached, Search, Trend, Verdict};
 use crate::study::sweep::State;
@@ -128,14 +129,11 @@ fn standing(goal: &Goal, reached: &Reached) -> String {
 
 /// The interval of a goal's figure; nothing where it is as good as certain.
 fn interval(goal: &Goal, own: Interval) -> String {
-    let (low, high) = (goal.shown(own.low), goal.shown(own.high));
-    if !own.high.is_finite() {
-        format!("; 95 % interval {low} or more")
-    } else if low == high {
-        String::new()
-    } else {
-        format!("; 95 % interval {low} to {high}")
+    let shown = |value| goal.shown(value);
+    if shown(own.low) == shown(own.high) {
+        return String::new();
     }
+    format!("; 95 % interval {}", between(own, shown))
 }
 
 /// Whether the answer is sure, and which value is.
@@ -336,19 +334,11 @@ pub fn json(search: &Search) -> String {
         "points": points,
     });
     if let (Some(sure), Json::Object(document)) = (&search.sure, &mut document) {
-        let ends = |own: &Option<Interval>| own.map_or(Json::Null, |own| json!([own.low, own.high]));
-        let intervals: Json = sure.intervals.iter().map(ends).collect();
+        let intervals: Json = sure.intervals.iter().copied().map(ends).collect();
         let value = sure.value.as_ref().map(value);
         document.insert("sure".into(), json!({ "intervals": intervals, "meets": sure.is_met, "value": value }));
     }
     pretty(&document)
-}
-
-fn value(value: &Value) -> Json {
-    match value {
-        Value::Number(number) => json!(number),
-        other => json!(other.to_string()),
-    }
 }
 
 fn meets(verdict: Verdict) -> &'static str {

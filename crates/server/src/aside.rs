@@ -78,7 +78,7 @@ impl Why {
             Self::Lost => "were open when their journal went: of unknown time, that was found in this period",
             Self::Halved => "ended so long after what they had asked that this was folded without them",
             Self::Environment => "name another environment or namespace than the one that the server takes",
-            Self::Services => "are of services beyond the 2000 that the server tells apart",
+            Self::Services => "are of services beyond those that the server tells apart",
         }
     }
 }

@@ -226,7 +226,7 @@ impl Assembler {
         self.offenders.offending()
     }
 
-    /// How many spans are of services beyond those that are told apart, and the name of the last one.
+    /// Spans of services beyond [`SERVICES`](crate::offenders::SERVICES): how many, and the name of the last service.
     pub fn other_services(&self) -> Option<&(u64, String)> {
         self.offenders.others()
     }
@@ -246,15 +246,13 @@ impl Assembler {
         self.ready_bytes
     }
 
-    /// Whether the service of a resource is one of those that are told apart.
-    pub fn tells_apart(&mut self, resource: &[u8]) -> bool {
+    /// Takes in a span: its resource, its number, the record of the journal that it came in, and when that was received. Gives whether it did: spans of services beyond [`SERVICES`](crate::offenders::SERVICES) are not
+    /// taken in.
+    pub fn take(&mut self, span: &SpanBytes<'_>, resource: &[u8], number: u64, place: Place, now: Nanos) -> bool {
         let resource = self.resource(resource);
-        self.offenders.tells_apart(&resource)
-    }
-
-    /// Takes in a span: its resource, its number, the record of the journal that it came in, and when that was received.
-    pub fn take(&mut self, span: &SpanBytes<'_>, resource: &[u8], number: u64, place: Place, now: Nanos) {
-        let resource = self.resource(resource);
+        if !self.offenders.tells_apart(&resource) {
+            return false;
+        }
         let others = (!self.offenders.admits(&resource, span.name, &self.grouping)).then(|| renamed(span.bytes));
         let bytes = others.as_deref().unwrap_or(span.bytes);
         let late = self.given.get(span.trace);
@@ -311,6 +309,7 @@ impl Assembler {
         open.bytes += added;
         self.bytes += added;
         self.spans += 1;
+        true
     }
 
     /// Gives out what is complete, too old or too much at a time, until so many bytes are ready; whether there may be more.

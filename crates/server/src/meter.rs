@@ -1,7 +1,7 @@
 //! Metrics that tell rates and utilisation, as totals that only grow.
 //!
-//! - A counter that is cumulative grows by what it grew; where it was set back, by what it has since. One that says when it began is told from others of the same name by that: processes
-//!   that do not say which they are write into one name, each with a begin of its own. Where it began while points were taken in, all that it has at its first point counts.
+//! - A cumulative counter grows by what it grew; where it was set back, by what it has since. Its start time tells it from others of the same name: processes without an identity write into
+//!   one name, each with a start of its own. Where it began while points were taken in, all that it has at its first point counts.
 //! - One that is delta grows by each of its values; what comes again is left out, and what comes up to 16 points out of order is not.
 //! - A gauge grows by its value times the time for which it stands.
 //!

@@ -66,7 +66,7 @@ impl Offenders {
         counts
     }
 
-    /// Whether the service of a span is one of those that are told apart. Others as one would ask themselves, in circles that no model has.
+    /// Whether a resource's service is one of the first [`SERVICES`]. All others as one service would call themselves, in circles that no model has.
     pub fn tells_apart(&mut self, resource: &Arc<[u8]>) -> bool {
         let is_one = self.service(resource) < SERVICES;
         if !is_one {
@@ -76,7 +76,7 @@ impl Offenders {
         is_one
     }
 
-    /// How many spans are of services beyond those that are told apart, and the name of the last one.
+    /// Spans of services beyond [`SERVICES`]: how many, and the name of the last service.
     pub fn others(&self) -> Option<&(u64, String)> {
         self.others.as_ref()
     }

@@ -230,7 +230,9 @@ impl<M: Medium> Worker<M> {
                 if let Ok(span) = span
                     && open.next_if_eq(&number).is_some()
                 {
-                    self.assembler.take(&span, resource, number, place, record.received);
+                    let is_taken = self.assembler.take(&span, resource, number, place, record.received);
+                    // They are of no more services than were told apart when they came.
+                    debug_assert!(is_taken, "an open span is of one service too many");
                 }
                 number += 1;
             });
@@ -260,7 +262,7 @@ impl<M: Medium> Worker<M> {
         self.assembler.offending()
     }
 
-    /// How many spans are of services beyond those that are told apart, and the name of the last one.
+    /// Spans of services beyond [`SERVICES`](crate::offenders::SERVICES): how many, and the name of the last service.
     pub fn other_services(&self) -> Option<&(u64, String)> {
         self.assembler.other_services()
     }
@@ -341,13 +343,12 @@ impl<M: Medium> Worker<M> {
                             counts.set_aside += 1;
                             aside.add((why != Why::NoTime).then_some(span.start), *clock, why, 1);
                         }
-                        None if !assembler.tells_apart(resource) => {
-                            counts.set_aside += 1;
-                            aside.add(Some(span.start), *clock, Why::Services, 1);
+                        None if assembler.take(&span, resource, *number, place, *clock) => {
+                            seen.look(resource, span.start);
                         }
                         None => {
-                            seen.look(resource, span.start);
-                            assembler.take(&span, resource, *number, place, *clock);
+                            counts.set_aside += 1;
+                            aside.add(Some(span.start), *clock, Why::Services, 1);
                         }
                     }
                 }

@@ -5,12 +5,11 @@ use serde_json::{Value as Json, json};
 use crate::diagnostic::quantity::{for_people, number};
 use crate::model::parameter::Value;
 use crate::report::csv::Rows;
-use crate::report::json::pretty;
+use crate::report::json::{ends, pretty, value};
 use crate::report::look::Look;
 use crate::report::table::Table as Drawn;
 use crate::report::validation::between;
 use crate::report::whatif::VERSION;
-use crate::study::interval::Interval;
 use crate::study::sweep::{Point, State, Table};
 
 /// Intervals that are so narrow, as a part of the figure to both sides, are left out of the text (ours): the digits of figures are about as sure.
@@ -104,10 +103,6 @@ pub fn csv(table: &Table) -> String {
 /// [{"name", "unit"}], "models": […], "points": [{"model", "at": [positions], "values": […], "figures": […], "state",
 /// "reason"}]}`. Points of a calibrated model and of traces have `"intervals": [[low, high]]` as well, one a figure, null where there is none; an upper end that is not known is null.
 pub fn json(table: &Table) -> String {
-    let value = |value: &Value| match value {
-        Value::Number(number) => json!(number),
-        other => json!(other.to_string()),
-    };
     let axes = table.axes.iter().map(|axis| {
         json!({ "path": axis.path, "unit": axis.kind.unit(), "values": axis.values.iter().map(value).collect::<Json>() })
     });
@@ -121,8 +116,7 @@ pub fn json(table: &Table) -> String {
             "state": point.state.word(),
         });
         if let (true, Json::Object(document)) = (has_interval(point), &mut document) {
-            let ends = |own: &Option<Interval>| own.map_or(Json::Null, |own| json!([own.low, own.high]));
-            document.insert("intervals".into(), point.intervals.iter().map(ends).collect());
+            document.insert("intervals".into(), point.intervals.iter().copied().map(ends).collect());
         }
         if let (Some(reason), Json::Object(document)) = (point.state.reason(), &mut document) {
             document.insert("reason".into(), json!(reason));

@@ -53,9 +53,9 @@ impl Surely<'_> {
         let options = SearchOptions { aim: along.aim, start: Some(answer), checks: 0 };
         let rough = line(&bounds, along.digits.min(DIGITS));
         let line = if rough.end() < FEW { line(&bounds, along.digits) } else { rough };
-        let is_inside = |number: f64| if along.aim == Aim::Largest { number <= answer } else { number >= answer };
         let found = search(&line, &options, |number| {
-            let is_met = is_inside(number) && self.intervals(&at(number)).is_some_and(|own| self.is_met(&own));
+            let is_met = is_inside(along.aim, answer, number)
+                && self.intervals(&at(number)).is_some_and(|own| self.is_met(&own));
             let verdict = if is_met { Verdict::Met } else { Verdict::Missed };
             Tried { verdict, missed: if is_met { Vec::new() } else { vec![0] }, told: () }
         });
@@ -112,11 +112,17 @@ fn is_any(intervals: &[Option<Interval>]) -> bool {
     intervals.iter().flatten().any(|own| own.low < own.high)
 }
 
+/// Whether a value is the answer, or on the side where goals are expected to be met.
+fn is_inside(aim: Aim, answer: f64, value: f64) -> bool {
+    if aim == Aim::Largest { value <= answer } else { value >= answer }
+}
+
 /// Values up to the answer, on the side where goals are expected to be met.
 fn inside(among: &Among, aim: Aim, answer: f64) -> Among {
-    let is_inside = |value: f64| if aim == Aim::Largest { value <= answer } else { value >= answer };
     match among {
-        Among::Listed(values) => Among::Listed(values.iter().copied().filter(|value| is_inside(*value)).collect()),
+        Among::Listed(values) => {
+            Among::Listed(values.iter().copied().filter(|value| is_inside(aim, answer, *value)).collect())
+        }
         Among::From(first, _) if aim == Aim::Largest => Among::From(*first, Some(answer)),
         Among::From(_, last) => Among::From(answer, *last),
     }

@@ -7,11 +7,12 @@ use crate::lqn::results::Results;
 use crate::model::parameter::{Asked, Subject};
 use crate::model::{Origins, ScenarioOrigin};
 use crate::solve::{SolveOptions, solve};
-use crate::study::figure::{Figure, Quantity};
+use crate::study::figure::Figure;
 use crate::study::interval::Interval;
 use crate::study::outlook::simulated;
 use crate::study::scenario::ScenarioResult;
 use crate::study::sweep::question::MOST_POINTS;
+use crate::study::sweep::simulated::is_response;
 use crate::study::sweep::{Point, Question, Table};
 use crate::study::unlike::without_queues;
 
@@ -73,7 +74,7 @@ impl<'t> Misses<'t> {
 
     /// That of the scenario whose mean response a figure is.
     fn of_figure(&self, figure: &Figure) -> Option<Miss> {
-        if figure.part().is_some() || figure.quantity() != Quantity::Response {
+        if !is_response(figure) {
             return None;
         }
         let is_of = |own: &ScenarioOrigin| own.table() == figure.element() && *own.name == *figure.name();
@@ -83,7 +84,6 @@ impl<'t> Misses<'t> {
 
 /// Lets intervals of responses of a subject hold what predictions are where they miss as the model missed the traced responses. `traced` has the model at the load that was traced.
 pub fn include_misses(question: &Question, (number, subject): (usize, &Subject), traced: &Asked, table: &mut Table) {
-    let is_response = |own: &Figure| own.part().is_none() && own.quantity() == Quantity::Response;
     if question.grid().len() > MOST_POINTS || !question.measures.iter().any(is_response) {
         return;
     }

@@ -86,6 +86,7 @@ fn unlike_simulated(question: &Question, subjects: &[(String, Subject)], table: 
     Some(Diagnostic::warning(codes::UNLIKE_SIMULATED, Place::Nowhere, message))
 }
 
-fn is_response(measure: &Figure) -> bool {
+/// Whether a figure is a mean response.
+pub(super) fn is_response(measure: &Figure) -> bool {
     matches!(measure, Figure::Mean(measure) if measure.quantity == Quantity::Response)
 }

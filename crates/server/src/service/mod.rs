@@ -124,7 +124,7 @@ pub struct Status {
     pub open_bytes: usize,
     /// Services with too many names of operations: of how many spans, and the last such name.
     pub offending: BTreeMap<String, (u64, String)>,
-    /// How many spans are of services beyond those that are told apart, and the name of the last one.
+    /// Spans of services beyond [`SERVICES`](crate::offenders::SERVICES): how many, and the name of the last service.
     pub other_services: Option<(u64, String)>,
     /// Services whose clocks are ahead.
     pub ahead: Ahead,
