@@ -56,6 +56,7 @@ mod proofs_cli;
 mod quality;
 mod query;
 mod reference;
+mod replies;
 mod report_page;
 mod requests;
 mod rootless;

@@ -3,6 +3,7 @@
 //! | the call | is |
 //! |---|---|
 //! | PRODUCER, CONSUMER, FOLLOWS_FROM | asynchronous |
+//! | PRODUCER whose sender goes on when the CONSUMER ends, as all of its kind tell together (`replies`) | as a call that ends then |
 //! | the server ends before the client does | synchronous |
 //! | the server ends after the client by more than 5% of its time, and the client covers some of it | synchronous with a second phase |
 //! | a local span of the server begins when the client has ended, by the same clock | synchronous with a second phase |
@@ -15,6 +16,7 @@
 //! back would have taken more than twice as long as the way there. Where the spans say so themselves, by a SERVER below a
 //! PRODUCER, times need not.
 
+use crate::VisitEvidence;
 use crate::spans::plan::{CallKind, Item, NONE, SpanPlan, Visit, What};
 use crate::spans::skew::Skew;
 
@@ -112,6 +114,11 @@ fn shift(plan: &mut SpanPlan, skew: &Skew, tolerance: Tolerance) {
         };
         let item = &mut plan.items[at];
         (item.start, item.end) = (item.start.saturating_add(of), item.end.saturating_add(of));
+        if item.what == What::Call(CallKind::Answered) {
+            // Its sender goes on when the work ends, unless it gave up before.
+            let last = plan.visits[item.callee as usize].end;
+            (item.what, item.end) = (What::Call(CallKind::Open), last.clamp(item.start, item.end.max(item.start)));
+        }
     }
 }
 
@@ -129,8 +136,11 @@ fn remaining(call: &Item, from: &Visit, to: &Visit, offset: i64, tolerance: Tole
     };
     let (start, end) = (to.start.saturating_add(offset), to.end.saturating_add(offset));
     let (low, high) = (first.saturating_sub(start), last.saturating_sub(end));
-    let fits = call.client && call.what != What::Call(CallKind::Deferred) && low <= high;
-    let overruns = high < 0 && high.saturating_add(tolerance.slack) >= 0;
+    let is_timed = !matches!(call.what, What::Call(CallKind::Deferred | CallKind::Answered));
+    let fits = call.client && is_timed && low <= high;
+    // What was put in place of lost work came at the time of another call.
+    let is_copied = to.evidence == VisitEvidence::Copied;
+    let overruns = high < 0 && (is_copied || high.saturating_add(tolerance.slack) >= 0);
     if fits && (low > 0 || overruns) { low + (high - low) / 2 } else { low.max(0) }
 }
 

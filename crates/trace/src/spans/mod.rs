@@ -45,6 +45,7 @@ mod pipeline;
 mod placement;
 pub mod plan;
 pub mod recording;
+mod replies;
 mod restore;
 mod sampling;
 mod sends;

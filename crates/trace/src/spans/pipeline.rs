@@ -18,6 +18,7 @@ use crate::spans::grain::{Grain, MILLI};
 use crate::spans::ids::SpanId;
 use crate::spans::model::{Link, Span, Spans};
 use crate::spans::plan::{CallKind, NONE, SpanPlan, What};
+use crate::spans::replies::Replies;
 use crate::spans::restore::Torn;
 use crate::spans::sends::Sends;
 use crate::spans::skew::{Observation, Skew};
@@ -81,10 +82,11 @@ pub(super) fn operations(
         trees.add(forest, spill)
     })?;
     findings.merge_into(report);
-    let survey = survey.settle(&names.names);
+    let survey = survey.settle(options, &names.names);
     report_skew(&shared.files, &survey.skew, &names.names, report);
     report_unreceived(&survey.unanswered, &names.names, report);
     survey.sends.report(&names.names, report);
+    survey.replies.report(&names.names, report);
     let mut giver = Giver::new(survey, files, options, sink.wanted());
     trees.give(shared, |forest, tree, kept| giver.give(forest, tree, kept, names, sink, report).is_continue())?;
     giver.missing.report(report);
@@ -144,15 +146,17 @@ impl<'o> Giver<'o> {
         missing.add(classify(tree, &known, plan));
         let named = survey.unanswered.name(plan, tree, &known);
         survey.ways.tell(plan);
+        let messages: Vec<bool> = named.iter().map(|(item, _)| is_message(&plan.items[*item as usize])).collect();
+        survey.replies.tell(plan, tree);
         survey.sends.tell(plan);
         survey.awaited.tell(plan);
         for visit in &mut plan.visits {
             visit.clock = survey.skew.clock(visit.clock);
         }
         let mut lost = lost_beside(tree, &survey.ways);
-        for (item, answering) in named {
+        for ((item, answering), was_message) in named.into_iter().zip(messages) {
             let item = &plan.items[item as usize];
-            if is_message(item) {
+            if was_message || is_message(item) {
                 // All of them are told at once.
                 continue;
             }
@@ -450,8 +454,10 @@ struct Survey {
     dropped: Dropped,
     /// Which callers wait for the answers to their calls.
     awaited: Awaited,
-    /// Which senders of messages wait until these are taken.
+    /// Which senders of messages wait until these are taken,
     sends: Sends,
+    /// and which until the work on them is done.
+    replies: Replies,
     /// How the clocks differ.
     skew: Skew,
 }
@@ -460,7 +466,7 @@ impl Survey {
     /// A first look at trees.
     fn add(&mut self, forest: &Forest, grains: &[Grain], options: &SpanOptions, names: &mut Names) {
         self.name_unknown_peers(forest, names);
-        let Self { seen, unknown, unanswered, skew, sends, awaited, dropped, ways, lost, .. } = self;
+        let Self { seen, unknown, unanswered, skew, sends, replies, awaited, dropped, ways, lost, .. } = self;
         let (mut tree, mut plan) = (TreeView::default(), SpanPlan::default());
         let nothing = Learned::default();
         for tree_range in &forest.trees {
@@ -475,6 +481,7 @@ impl Survey {
             dropped.observe(&plan, &tree);
             let Tolerance { resolution, grain, .. } = tolerance(&tree, grains);
             sends.observe(&plan, &tree, grain.max(resolution));
+            replies.observe(&plan, &tree);
             awaited.observe(&plan, &tree);
             // Where no parent is missing, every service that calls others records spans.
             if *lost > 0.0 {
@@ -514,8 +521,10 @@ impl Survey {
     }
 
     /// All trees were looked at.
-    fn settle(mut self, names: &Names) -> Self {
+    fn settle(mut self, options: &SpanOptions, names: &Names) -> Self {
+        self.replies.settle(Some(&mut self.skew).filter(|_| options.correct_skew));
         self.skew.fit(names);
+        self.replies.compare(&self.skew);
         self.unanswered.settle(self.lost, std::mem::take(&mut self.torn), names);
         self.dropped.settle(std::mem::take(&mut self.lost_by_service), &self.unanswered.lost_by_service(), names);
         let most = |services: FxHashMap<Name, u64>| {

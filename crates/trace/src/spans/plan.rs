@@ -79,6 +79,8 @@ pub enum CallKind {
     Open,
     /// Not decided yet whether the request is forwarded; the caller does not wait.
     Deferred,
+    /// A message whose sender waits for the work on it, and goes on at the item's end at the latest.
+    Answered,
     /// The caller waits for the reply.
     Synchronous,
     /// The caller waits for a reply after which the server goes on.
