@@ -6,6 +6,7 @@
 //! branches begin at their mean offsets, and the strand is in it for as long as was seen. All calls of an entry are so a
 //! sequence of calls and forks.
 
+mod handed_on;
 mod phase;
 
 use std::collections::BTreeMap;
@@ -55,6 +56,7 @@ pub fn decided(sub: &SubModel) -> Decided {
     fill_times(&mut sub);
     give_back(&mut sub);
     outvote(&mut sub);
+    handed_on::hand_on(&mut sub);
     let keys: Vec<EntryKey> = sub.entries().iter().map(|entry| entry.key).collect();
     for number in 0..keys.len() {
         let entry = sub.entry_mut(EntryIndex(number as u32));

@@ -80,6 +80,51 @@ fn a_call_that_its_caller_does_not_wait_for_is_none_where_it_is_short_either() {
     }
 }
 
+/// `api` works for 10 ms on the mean at one server. When it is about to answer it hands work on that calls `log` and waits, or calls `log` some time after its answer, but for a few
+/// calls that it makes before.
+fn handing_on(seed: u64, is_local: bool) -> String {
+    let mut random = Random::new(seed + 200);
+    let mut text = String::new();
+    for (number, (start, end)) in station(seed, 1, 0.5, 3000).into_iter().enumerate() {
+        let begun = if is_local || number % 300 == 0 { end - 0.05 * (end - start) } else { end + 0.03 };
+        let over = begun + exponential(&mut random, 0.02);
+        let of = |service, kind, id, parent, name, at| Span { service, kind, id, parent, name, at };
+        let mut spans = vec![of("api", 2, 1, 0, "PUT", (start, end))];
+        if is_local {
+            spans.push(of("api", 1, 2, 1, "audit", (begun, over)));
+        }
+        spans.push(of("api", 3, 3, if is_local { 2 } else { 1 }, "append", (begun, over)));
+        spans.push(of("log", 2, 4, 3, "append", (begun, over)));
+        operation(&mut text, number, &spans);
+    }
+    text
+}
+
+#[test]
+fn nobody_waits_for_work_that_is_handed_on_and_it_waits_for_its_calls() {
+    for (seed, is_local) in [(5, true), (6, false)] {
+        let sub = reduced("t.jsonl", handing_on(seed, is_local).as_bytes());
+        let (model, _, origins) = complete(&sub, &Configuration::default()).expect("there is something to model");
+        let found = busy(&model, "api");
+        assert!((found / 0.5 - 1.0).abs() < 0.06, "{is_local}: busy {found}");
+        assert!(miss(&model, &origins) < 0.05, "{is_local}: {}", miss(&model, &origins));
+        let api = sub.entries().iter().filter(|entry| entry.interaction != Interaction::Customer);
+        let works = || api.clone().flat_map(|entry| &entry.work);
+        let after: u64 = works()
+            .filter(|(at, _)| at.phase == 2)
+            .flat_map(|(_, work)| &work.requests)
+            .filter(|((kind, _), _)| *kind == RequestKind::Synchronous)
+            .map(|(_, requests)| requests.count)
+            .sum();
+        let mut kinds = works().flat_map(|(_, work)| work.requests.keys());
+        if is_local {
+            assert!(after > 2400, "{after}");
+        } else {
+            assert!(kinds.all(|(kind, _)| *kind == RequestKind::Asynchronous));
+        }
+    }
+}
+
 /// The first of two answers is waited for, and the other comes too late.
 #[test]
 fn the_first_of_two_answers_is_waited_for() {

@@ -13,10 +13,10 @@ use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
 
-use crate::barriers;
 use crate::commit::Commit;
 use crate::matcher::{Match, Matcher, PROCESSED, Registers};
 use crate::plan::TemplatePlan;
+use crate::{barriers, detached};
 use dyelog_diagnostic::names::Name;
 use dyelog_lqn::submodel::Interaction;
 use dyelog_trace::toeg::NONE;
@@ -287,6 +287,7 @@ pub fn run<E: Engine, O: Observer + ?Sized>(
     if !outcome.barriers.is_empty() {
         barriers::split(toeg, &mut outcome);
     }
+    detached::put_off(toeg, &mut outcome);
     outcome
 }
 

@@ -45,6 +45,7 @@ pub mod check;
 pub mod codes;
 mod commit;
 pub mod counters;
+mod detached;
 #[doc(hidden)]
 pub mod driver;
 #[doc(hidden)]

@@ -271,6 +271,41 @@ fn local_work_that_begins_after_the_first_visit_puts_off_no_end() {
     assert!(begin.ends_with("t=0.12"), "{told}");
 }
 
+/// Work that goes on beside the first visit waits for its own calls.
+#[test]
+fn local_work_that_outlives_the_first_visit_waits_for_its_calls() {
+    let told = timed(
+        "
+        a - web server GET     0 100
+        b a web internal flush 90 160
+        c b web client call    110 150
+        d c log server append  112 148
+    ",
+    );
+    let last = told.lines().rfind(|line| line.trim_start().starts_with("1,")).expect("it has events");
+    assert!(last.contains("Ed") && last.ends_with("t=0.1"), "{told}");
+    let of_log = told.lines().find(|line| line.contains("log,1")).expect("it is called");
+    assert!(of_log.trim_start().starts_with("2,") && of_log.contains("Ac"), "{told}");
+    assert!(told.contains("Fk(2)") && !told.contains("Fk(3)") && !told.contains("Jn(2)"), "{told}");
+}
+
+/// A call that ends late makes no late work of what is around it.
+#[test]
+fn what_is_around_a_late_call_is_no_branch() {
+    let told = timed(
+        "
+        a - web server GET     0 100
+        b a web internal handle 2 98
+        c b web client call    20 150
+        d c log server append  22 148
+    ",
+    );
+    let last = told.lines().rfind(|line| line.trim_start().starts_with("1,")).expect("it has events");
+    assert!(last.contains("Ed") && last.ends_with("t=0.1"), "{told}");
+    let handle = told.lines().find(|line| line.contains("handle")).expect("it is an activity");
+    assert!(handle.trim_start().starts_with("1,"), "{told}");
+}
+
 #[test]
 fn batch_of_messages() {
     let table = "

@@ -15,13 +15,15 @@ mod witnesses;
 
 use rustc_hash::FxHashMap;
 
+use crate::detached::{FIRST, answered_at};
 use crate::driver::{ACTIVITY, DELAYED, EntryNumber, Outcome, Request, THEN_NEXT_PHASE, UNOWNED, WAITED};
 pub use crate::summary::branches::Places;
 use crate::summary::branches::{Branches, Invocation, are_strands, positions};
 use crate::summary::entries::Entries;
 use crate::summary::groups::Groups;
 use crate::summary::tables::{Place, Tables};
-use crate::summary::timing::{FIRST, Own, Timing, Visit, answered, answered_at, is_measured, own_work, stretches};
+pub(crate) use crate::summary::timing::is_measured;
+use crate::summary::timing::{Own, Timing, Visit, answered, own_work, stretches};
 use crate::summary::witnesses::Cuts;
 use dyelog_lqn::stays::{Stay, Stays, UNDATED};
 pub use dyelog_lqn::submodel::EntryMerge;

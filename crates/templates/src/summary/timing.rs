@@ -3,9 +3,8 @@
 //! Spans are measured intervals: what the invocation works itself is their union, not their sum, and which of its calls run side by side
 //! is decided over all invocations, by what is summed up here ([`dyelog_lqn::timing`]).
 
-use rustc_hash::FxHashSet;
-
-use crate::driver::{Branch, BranchKind, EntryNumber, Outcome, THEN_NEXT_PHASE};
+use crate::detached::answered_at;
+use crate::driver::{EntryNumber, Outcome, THEN_NEXT_PHASE};
 use crate::summary::{exclusive, kind_of, request_phase};
 use dyelog_lqn::submodel::{
     EntryIndex, EntryKey, EntryTotal, Interaction, Moments, RequestKind, RequestTotal, Seconds,
@@ -18,8 +17,16 @@ use dyelog_trace::{Kind, NodeId, Origins, Toeg};
 /// the first so many labels, so that an invocation costs no more than so many steps a call.
 const MOST_LABELS: usize = 32;
 
+/// How many phases an invocation has at most.
+const PHASES: usize = 3;
+
+/// Where what belongs to a phase stands, from 0.
+fn place_of(phase: u8) -> usize {
+    usize::from(phase.clamp(1, PHASES as u8)) - 1
+}
+
 /// Whether an operation's times are intervals that services measured, which may overlap.
-pub(super) fn is_measured(toeg: &Toeg) -> bool {
+pub(crate) fn is_measured(toeg: &Toeg) -> bool {
     matches!(toeg.operation().origins, Origins::Items(_))
 }
 
@@ -34,7 +41,7 @@ pub(super) struct Own {
     pub(super) seconds: f64,
 }
 
-/// The own work of an invocation, by its nodes. Of periods that overlap the later one counts with what is left of it; periods
+/// The own work of an invocation, by its nodes. Of periods of a phase that overlap the later one counts with what is left of it; periods
 /// overlap only where the operation has branches.
 pub(super) fn own_work(toeg: &Toeg, outcome: &Outcome, nodes: &[NodeId]) -> Vec<Own> {
     // From one fork of the invocation's own to the next, the branches run that it has forked.
@@ -62,12 +69,13 @@ pub(super) fn own_work(toeg: &Toeg, outcome: &Outcome, nodes: &[NodeId]) -> Vec<
         return all;
     }
     all.sort_by(|left, right| left.start.total_cmp(&right.start).then(left.node.cmp(&right.node)));
-    let mut reach = f64::NEG_INFINITY;
+    let mut reaches = [f64::NEG_INFINITY; PHASES];
     for own in &mut all {
-        if own.start < reach {
-            (own.start, own.seconds) = (reach.min(own.end), (own.end - reach).max(0.0));
+        let reach = &mut reaches[place_of(own.phase)];
+        if own.start < *reach {
+            (own.start, own.seconds) = (reach.min(own.end), (own.end - *reach).max(0.0));
         }
-        reach = reach.max(own.end);
+        *reach = reach.max(own.end);
     }
     all
 }
@@ -135,43 +143,6 @@ pub(super) fn answered(toeg: &Toeg, outcome: &Outcome, node: NodeId) -> Option<A
     }
 }
 
-/// The entry that a customer calls.
-pub(super) const FIRST: EntryNumber = 1;
-
-/// When an invocation of an entry with these nodes is over for its caller: at the end of its first phase. A customer does not wait for a branch that no node joins; of other
-/// entries such a branch may be the one that answers. NaN without nodes.
-pub(super) fn answered_at(toeg: &Toeg, outcome: &Outcome, entry: EntryNumber, nodes: &[NodeId]) -> f64 {
-    let first_phase = || nodes.iter().copied().filter(|node| outcome.phase(*node) == 1);
-    let last =
-        |nodes: &mut dyn Iterator<Item = NodeId>| nodes.map(|node| toeg.event(node).time).fold(f64::NAN, f64::max);
-    if entry != FIRST || outcome.branches.is_empty() {
-        return last(&mut first_phase());
-    }
-    let branch_of = |node: NodeId| outcome.branch.get(node as usize).copied().unwrap_or(0);
-    let is_joined = |branch: &Branch| branch.join != NONE || branch.kind != BranchKind::Thread;
-    let mut joined: FxHashSet<u32> =
-        (1..).zip(&outcome.branches).filter(|(_, branch)| is_joined(branch)).map(|(number, _)| number).collect();
-    let joins = nodes.iter().filter_map(|node| match toeg.event(*node).kind {
-        Kind::Join(thread) => toeg.thread(thread),
-        _ => None,
-    });
-    joined.extend(joins.map(|thread| branch_of(thread.last)));
-    let is_awaited = |node: &NodeId| {
-        let mut branch = branch_of(*node);
-        while branch > 0 {
-            let around = outcome.branches.get(branch as usize - 1).filter(|own| own.entry == entry);
-            let Some(own) = around else { break };
-            if !joined.contains(&branch) {
-                return false;
-            }
-            // A branch is found after the one around it.
-            branch = if own.fork == NONE { 0 } else { branch_of(own.fork).min(branch - 1) };
-        }
-        true
-    };
-    last(&mut first_phase().filter(is_awaited))
-}
-
 /// A call of the invocation at hand, or a period of its own work beside calls.
 #[derive(Clone, Copy, Debug)]
 struct Out {
@@ -204,8 +175,10 @@ struct Group {
 pub(super) struct Timing {
     outs: Vec<Out>,
     groups: Vec<Group>,
-    waits: Vec<(f64, f64)>,
-    edges: Vec<(f64, bool, u32)>,
+    /// By phase, when calls are out.
+    waits: [Vec<(f64, f64)>; PHASES],
+    /// Phase, time, whether the call of that number begins.
+    edges: Vec<(u8, f64, bool, u32)>,
     begin: f64,
     reply: f64,
     grain: f64,
@@ -241,7 +214,7 @@ impl Timing {
             return;
         }
         self.gather(visit, whom);
-        self.share(self.begin);
+        self.share(visit.own);
         self.group();
     }
 
@@ -280,13 +253,20 @@ impl Timing {
                 self.outs.push(Out { phase, key: Some(key), to: Some(to), start, end, network, ..blank });
             }
         }
-        self.waits.clear();
-        self.waits.extend(self.outs.iter().map(|out| (out.start, out.end)));
-        union(&mut self.waits);
+        self.waits.iter_mut().for_each(Vec::clear);
+        for out in &self.outs {
+            self.waits[place_of(out.phase)].push((out.start, out.end));
+        }
+        self.waits.iter_mut().for_each(union);
         if !outcome.branches.is_empty() {
             let parts = |own: &Own| {
                 let phase = own.phase;
-                within(&self.waits, own.start, own.end).map(move |(start, end)| Out { phase, start, end, ..blank })
+                within(&self.waits[place_of(phase)], own.start, own.end).map(move |(start, end)| Out {
+                    phase,
+                    start,
+                    end,
+                    ..blank
+                })
             };
             let beside = own.iter().flat_map(parts);
             self.outs.extend(beside.filter(|out| out.end > out.start));
@@ -313,39 +293,46 @@ impl Timing {
     }
 
     /// Shares out the time in which calls are out. One that nobody waits for has what no other call covers.
-    fn share(&mut self, begin: f64) {
+    fn share(&mut self, own: &[Own]) {
         for out in self.outs.iter_mut().filter(|out| out.kind == RequestKind::Asynchronous) {
-            let covered: f64 = within(&self.waits, out.start, out.end).map(|(start, end)| end - start).sum();
+            let covered: f64 =
+                within(&self.waits[place_of(out.phase)], out.start, out.end).map(|(start, end)| end - start).sum();
             out.share = (out.end - out.start - covered).max(0.0);
         }
         self.edges.clear();
         for (number, out) in (0..).zip(&self.outs) {
             if out.kind == RequestKind::Synchronous {
-                self.edges.push((out.start, true, number));
-                self.edges.push((out.end, false, number));
+                self.edges.push((out.phase, out.start, true, number));
+                self.edges.push((out.phase, out.end, false, number));
             }
         }
         // At one time, begins come first, so that calls without duration begin before they end.
         self.edges.sort_by(|left, right| {
-            left.0.total_cmp(&right.0).then_with(|| right.1.cmp(&left.1)).then_with(|| left.2.cmp(&right.2))
+            let of_phase = left.0.cmp(&right.0).then_with(|| left.1.total_cmp(&right.1));
+            of_phase.then_with(|| right.2.cmp(&left.2)).then_with(|| left.3.cmp(&right.3))
         });
-        let (mut active, mut last, mut idle_since, mut shared) = (0_u32, begin, begin, 0.0);
-        for &(time, begins, number) in &self.edges {
-            if active > 0 {
-                shared += (time - last).max(0.0) / f64::from(active);
-            }
-            last = time;
-            let out = &mut self.outs[number as usize];
-            if begins {
-                if active == 0 {
-                    out.lead = (time - idle_since).max(0.0);
+        for edges in self.edges.chunk_by(|left, right| left.0 == right.0) {
+            let (phase, first, ..) = edges[0];
+            let works = own.iter().filter(|own| own.phase == phase).map(|own| own.start);
+            let begin = if phase == 1 { self.begin } else { works.fold(first, f64::min) };
+            let (mut active, mut last, mut idle_since, mut shared) = (0_u32, begin, begin, 0.0);
+            for &(_, time, begins, number) in edges {
+                if active > 0 {
+                    shared += (time - last).max(0.0) / f64::from(active);
                 }
-                active += 1;
-                out.share -= shared;
-            } else {
-                out.share += shared;
-                active -= 1;
-                idle_since = time;
+                last = time;
+                let out = &mut self.outs[number as usize];
+                if begins {
+                    if active == 0 {
+                        out.lead = (time - idle_since).max(0.0);
+                    }
+                    active += 1;
+                    out.share -= shared;
+                } else {
+                    out.share += shared;
+                    active -= 1;
+                    idle_since = time;
+                }
             }
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! A CLIENT span lasts until the answer is there, and its caller may have answered before: it made the call and went on. Where the call happens to be short it lies within the visit all the
 //! same. So calls of a kind are looked at together. Where a caller waits, what is left of its visit when it makes the call grows by all that the call takes longer: the slope of one
-//! on the other is 1. Where it does not, the slope is 0. Where the first of several answers is waited for, another call of the visit that began beside it has ended in time.
+//! on the other is 1. Where it does not, the slope is 0. A local span that outlasts its visit is work that goes on when the visit has answered, and waits for its own calls. Where the first of several answers is waited for, another call of the visit that began beside it has ended in time.
 
 use rustc_hash::FxHashMap;
 
@@ -26,6 +26,8 @@ struct Called {
     count: u64,
     outlast: u64,
     rivals: u64,
+    /// Calls that begin when the first visit of an operation is over, which are not counted else.
+    behind: u64,
     taken: i128,
     left: i128,
     taken_squares: i128,
@@ -44,6 +46,9 @@ impl Called {
     }
 
     fn is_left_alone(&self) -> bool {
+        if self.behind > self.count {
+            return true;
+        }
         let is_seen = self.count >= ENOUGH && self.outlast.saturating_mul(OUTLAST) > self.count;
         if !is_seen || self.rivals.saturating_mul(RIVALS) > self.outlast {
             return false;
@@ -62,6 +67,8 @@ impl Called {
 #[derive(Debug, Default)]
 pub struct Awaited {
     kinds: FxHashMap<Kind, Called>,
+    /// By scope of the tree at hand, when the work ends that calls of it may hold up.
+    ends: Vec<i64>,
 }
 
 /// Whether a span is a call that its caller may wait for.
@@ -72,29 +79,35 @@ fn may_be_awaited(item: &Item) -> bool {
 impl Awaited {
     /// Takes in the calls of a tree; its times are as recorded.
     pub fn observe(&mut self, plan: &SpanPlan, tree: &TreeView) {
+        let Self { kinds, ends } = self;
+        plan.ends_around(ends);
+        let end = |item: &Item| ends[item.scope as usize];
         let outlasts = |item: &Item| {
             let margin = item.end.saturating_sub(item.start) / HARDLY;
-            item.end > plan.visit_of(item).end.saturating_add(margin)
+            item.end > end(item).saturating_add(margin)
+        };
+        let is_seen = |item: &&Item| {
+            may_be_awaited(item) && !plan.visit_of(item).unrecorded && !tree.spans[item.span as usize].lost
         };
         // What begins behind the visit is work that goes on when it has answered.
-        let counts = |item: &&Item| {
-            let visit = plan.visit_of(item);
-            let is_seen = !visit.unrecorded && !tree.spans[item.span as usize].lost;
-            may_be_awaited(item) && is_seen && item.start < visit.end
-        };
+        let counts = |item: &&Item| is_seen(item) && item.start < end(item);
         let visit_of = |item: &Item| plan.scopes[item.scope as usize].visit;
         // By visit and name, when the last call ended that ended in time.
         let mut ended: FxHashMap<(u32, Name), i64> = FxHashMap::default();
         if plan.items.iter().filter(counts).any(&outlasts) {
-            for item in plan.items.iter().filter(counts).filter(|item| item.end <= plan.visit_of(item).end) {
+            for item in plan.items.iter().filter(counts).filter(|item| item.end <= end(item)) {
                 let last = ended.entry((visit_of(item), item.name)).or_insert(i64::MIN);
                 *last = (*last).max(item.end);
             }
         }
+        let is_behind = |item: &&Item| is_seen(item) && visit_of(item) == 0 && item.start >= end(item);
+        for item in plan.items.iter().filter(is_behind) {
+            kinds.entry(kind_of(plan.visit_of(item), item)).or_default().behind += 1;
+        }
         for item in plan.items.iter().filter(counts) {
             let visit = plan.visit_of(item);
-            let called = self.kinds.entry(kind_of(visit, item)).or_default();
-            called.add(item.end.saturating_sub(item.start), visit.end.saturating_sub(item.start));
+            let called = kinds.entry(kind_of(visit, item)).or_default();
+            called.add(item.end.saturating_sub(item.start), end(item).saturating_sub(item.start));
             if outlasts(item) {
                 called.outlast += 1;
                 let last = ended.get(&(visit_of(item), item.name));
@@ -143,6 +156,7 @@ mod tests {
         );
         // None outlasts the visit.
         assert!(!called(|_| 20_000_000).is_left_alone());
+        assert!(Called { count: 3, behind: 4, ..Called::default() }.is_left_alone());
         let quorum = Called { rivals: 500, ..called(|_| 4_000_000) };
         assert!(!quorum.is_left_alone());
     }

@@ -36,19 +36,64 @@ pub struct Tolerance {
 }
 
 /// A server may overrun its client by one part in so many of its own time without this being a second phase.
-pub(super) const CLOSING: i64 = 20;
+const CLOSING: i64 = 20;
 
 /// Corrects the times of a plan and decides how each call is made.
 pub fn decide_calls(plan: &mut SpanPlan, skew: &Skew, tolerance: Tolerance) {
     shift(plan, skew, tolerance);
+    let own_ends = ends_if_late(plan);
     // Items come after what they are within, so backwards each finds the end of what is within it.
     let mut deferred: Vec<Vec<u32>> = vec![Vec::new(); plan.visits.len()];
     for item in (0..plan.items.len() as u32).rev() {
         decide_call(plan, item, tolerance, &mut deferred);
     }
     fill_unrecorded(plan, 0);
+    leave_late(plan, &own_ends, tolerance);
     send_while_working(plan);
     plan.lay_out();
+}
+
+/// When the first visit has ended for sure, nanoseconds: it does not wait for what ends later.
+pub fn late(plan: &SpanPlan, tolerance: Tolerance) -> i64 {
+    let first = &plan.visits[0];
+    let closing = first.extent.saturating_sub(first.start) / CLOSING;
+    first.end.saturating_add(tolerance.slack.max(closing))
+}
+
+/// When items end themselves, without what is within them, where the first visit ends before one of its own; else nothing.
+fn ends_if_late(plan: &SpanPlan) -> Vec<i64> {
+    let end = plan.visits[0].end;
+    let is_late = |item: &Item| item.end > end && plan.scopes[item.scope as usize].visit == 0;
+    if plan.items.iter().any(is_late) { plan.items.iter().map(|item| item.end).collect() } else { Vec::new() }
+}
+
+/// The first visit does not wait for what ends late. What is around that ends as it was recorded; where it is late itself, what is within it is detached.
+fn leave_late(plan: &mut SpanPlan, own_ends: &[i64], tolerance: Tolerance) {
+    if own_ends.is_empty() {
+        return;
+    }
+    let late = late(plan, tolerance);
+    for (item, own_end) in plan.items.iter().zip(own_ends) {
+        let scope = &plan.scopes[item.scope as usize];
+        if scope.visit == 0 && item.inner != NONE {
+            plan.scopes[item.inner as usize].detached = scope.detached || *own_end > late;
+        }
+    }
+    // What ends in time, by scope.
+    let mut ends = vec![i64::MIN; plan.scopes.len()];
+    for (item, own_end) in plan.items.iter_mut().zip(own_ends).rev() {
+        let scope = &plan.scopes[item.scope as usize];
+        if scope.visit != 0 || scope.detached {
+            continue;
+        }
+        if item.inner != NONE && *own_end <= late {
+            item.end = ends[item.inner as usize].max(*own_end);
+        }
+        if item.end <= late {
+            let last = &mut ends[item.scope as usize];
+            *last = item.end.max(*last);
+        }
+    }
 }
 
 /// A message whose sending was not recorded is known by when work on it began. Its sender waits for somebody at that time as often as not: it sent the message before that, and did

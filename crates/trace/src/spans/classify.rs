@@ -288,8 +288,7 @@ impl Builder<'_> {
     fn activity(&mut self, at: u32, scope: u32, what: What) {
         let item = self.item(scope, what, at);
         if !self.tree.children_of(at).is_empty() {
-            let inner = self.plan.add_scope(self.plan.scopes[scope as usize].visit);
-            self.plan.items[item as usize].inner = inner;
+            let inner = self.plan.open(item);
             self.enter_children(at, inner);
         }
     }
@@ -434,9 +433,7 @@ impl Builder<'_> {
     /// An activity that is read off a calling span; returns the scope within it.
     fn activity_around(&mut self, at: u32, scope: u32) -> u32 {
         let item = self.item(scope, What::Activity, at);
-        let within = self.plan.add_scope(self.plan.scopes[scope as usize].visit);
-        self.plan.items[item as usize].inner = within;
-        within
+        self.plan.open(item)
     }
 
     /// A call of which only the calling half is there.

@@ -49,6 +49,10 @@ pub struct Visit {
 pub struct Scope {
     /// The visit it belongs to.
     pub visit: u32,
+    /// The item that it is within; [`NONE`] for the items of the visit itself.
+    pub within: u32,
+    /// Whether it is within an item that the first visit does not wait for; it waits for its own calls.
+    pub detached: bool,
     /// Start of the earliest and end of the last item.
     pub start: i64,
     /// See `start`.
@@ -156,10 +160,27 @@ impl SpanPlan {
         self.sorted.clear();
     }
 
-    /// A new scope of a visit.
-    pub fn add_scope(&mut self, visit: u32) -> u32 {
-        self.scopes.push(Scope { visit, start: i64::MAX, end: i64::MIN, latest: i64::MIN, first: 0, last: 0 });
+    /// A new scope of a visit, within an item of it or [`NONE`].
+    fn add_scope(&mut self, visit: u32, within: u32) -> u32 {
+        self.scopes.push(Scope {
+            visit,
+            within,
+            detached: false,
+            start: i64::MAX,
+            end: i64::MIN,
+            latest: i64::MIN,
+            first: 0,
+            last: 0,
+        });
         self.scopes.len() as u32 - 1
+    }
+
+    /// A new scope within an item, for what it does.
+    pub fn open(&mut self, item: u32) -> u32 {
+        let visit = self.scopes[self.items[item as usize].scope as usize].visit;
+        let inner = self.add_scope(visit, item);
+        self.items[item as usize].inner = inner;
+        inner
     }
 
     /// A new item.
@@ -171,7 +192,7 @@ impl SpanPlan {
     /// A new visit with a scope of its own.
     pub fn add_visit(&mut self, mut visit: Visit) -> u32 {
         let number = self.visits.len() as u32;
-        visit.scope = self.add_scope(number);
+        visit.scope = self.add_scope(number, NONE);
         self.visits.push(visit);
         number
     }
@@ -179,6 +200,19 @@ impl SpanPlan {
     /// The visit that an item is part of.
     pub fn visit_of(&self, item: &Item) -> &Visit {
         &self.visits[self.scopes[item.scope as usize].visit as usize]
+    }
+
+    /// By scope, when the visit ends, or the last local span around it that outlasts the visit, as recorded.
+    pub fn ends_around(&self, ends: &mut Vec<i64>) {
+        ends.clear();
+        for scope in &self.scopes {
+            // A scope comes after the one that it is within.
+            let end = match self.items.get(scope.within as usize) {
+                Some(within) => ends[within.scope as usize].max(within.end),
+                None => self.visits[scope.visit as usize].end,
+            };
+            ends.push(end);
+        }
     }
 
     /// By span, what was added to its times when the plan was settled. Spans that the plan has no use for go with their parents, which

@@ -7,7 +7,7 @@
 //! | forwarded | `Ac` a, `Ac` b … `Fk(k)` b … `Ed` b; `Be` c in k, `Ac` c … `Fk(k')` c … `Ed` c; `Be` a in k', `Ac` a |
 //! | asynchronous | `Fk(k)` a, `Ac` a; `Be` b in k, `Ac` b … `Ed` b |
 //! | parallel | `Fk(k1)` `Fk(k2)` a; in each `Be` a, its calls, `Ed` a; then `Jn(k1)` `Jn(k2)` a, `Ac` a |
-//! | late: the first visit ends before it | a call is asynchronous; what overlaps other work, and local work, is in a branch that no node joins |
+//! | late: the first visit ends before it | a call is asynchronous; what overlaps other work, and local work with the calls within it, is in a branch that no node joins |
 //!
 //! An `Ac` follows each node that is no activity itself and after which the task goes on, so that the time it works from
 //! there belongs to an activity. The accept node carries the service (`op`) and the CPU time of the visit.
@@ -21,7 +21,7 @@ use std::collections::BTreeSet;
 
 use rustc_hash::FxHashMap;
 
-use crate::spans::call_semantics::{CLOSING, Tolerance};
+use crate::spans::call_semantics::{Tolerance, late};
 use crate::spans::plan::{CallKind, Item, NONE, SpanPlan, What};
 use crate::{Event, Kind, Task, TaskId, TraceNames, VisitEvidence};
 use dyelog_diagnostic::names::Name;
@@ -134,9 +134,7 @@ impl Emitter {
         self.branch_items.clear();
         self.origin = plan.visits[0].start;
         self.tolerance = tolerance;
-        let first = &plan.visits[0];
-        let closing = first.extent.saturating_sub(first.start) / CLOSING;
-        self.late = first.end.saturating_add(tolerance.slack.max(closing));
+        self.late = late(plan, tolerance);
         self.spans = spans as u32;
         self.made_up.clear();
         let origin = self.origin;
@@ -260,19 +258,25 @@ impl Run<'_> {
             own.what,
             What::Activity | What::Call(CallKind::Synchronous | CallKind::SecondPhase | CallKind::Forwarded)
         );
-        is_waited_for && own.end > self.e.late && self.caller(item) == 0
+        let scope = &self.plan.scopes[own.scope as usize];
+        is_waited_for && own.end > self.e.late && scope.visit == 0 && !scope.detached
     }
 
-    /// When a visit begins what runs beside it from a time on. What begins after the first visit has ended was handed on before that, and its end is not put off.
-    fn forks_at(&self, visit: u32, start: i64) -> i64 {
-        if visit == 0 && start > self.e.late { self.plan.visits[0].end } else { start }
+    /// When a visit begins what runs beside an item's scope from a time on. What begins after the first visit has ended was handed on before that, and its end is not put off.
+    fn forks_at(&self, item: u32, start: i64) -> i64 {
+        let scope = &self.plan.scopes[self.item_at(item).scope as usize];
+        let is_over = scope.visit == 0 && !scope.detached && start > self.e.late;
+        if is_over { self.plan.visits[0].end } else { start }
     }
 
     /// When a visit goes on after an item: at its end, but for a call whose answer comes too late.
     fn left_at(&self, item: u32) -> i64 {
         let own = self.item_at(item);
-        let is_call = matches!(own.what, What::Call(_));
-        if is_call && self.is_late(item) { own.start } else { own.end }
+        match own.what {
+            What::Call(_) if self.is_late(item) => self.forks_at(item, own.start),
+            What::Call(_) => self.forks_at(item, own.end),
+            _ => own.end,
+        }
     }
 
     /// From when on a time counts as after another, where an item is involved.
@@ -350,7 +354,7 @@ impl Run<'_> {
             self.e.branch_items.extend(branch);
             let end = self.e.branch_items.len() as u32;
             let (time, span) = (self.item_at(branch[0]).start, self.item_at(branch[0]).span);
-            let thread = self.fork_node(visit, self.forks_at(visit, time), span);
+            let thread = self.fork_node(visit, self.forks_at(branch[0], time), span);
             let awaited = !self.is_late(branch[0]);
             self.e.slots.push(Slot { first, end, thread, span, time, awaited });
         }
@@ -398,7 +402,7 @@ impl Run<'_> {
                 }
             }
             What::Call(call_kind) if call_kind.is_sent() || self.is_late(index) => {
-                let thread = self.fork_node(visit, self.forks_at(visit, start), span);
+                let thread = self.fork_node(visit, self.forks_at(index, start), span);
                 if call_kind.is_sent() && waits {
                     self.node(Kind::Activity, visit, start, span);
                     self.last().pause = end.saturating_sub(start) as f64 * 1e-9;
