@@ -20,10 +20,11 @@ const PRECISION: f64 = 0.02;
 
 /// Puts simulated figures in the place of the solver's where these differ from a simulation of the same model, and warns of it. Tables with more points than 16 stay as they are.
 pub fn checked(question: &Question, subjects: &[(String, Subject)], mut table: Table) -> (Table, Option<Diagnostic>) {
-    let Some(finding) = unlike_simulated(question, subjects, &table) else { return (table, None) };
+    let Some(worst) = unlike_simulated(question, subjects, &table) else { return (table, None) };
     if table.points.len() > MOST_POINTS {
         let hint = "ask for a percentile as well, as `--show p95`: then all figures are simulated";
-        return (table, Some(finding.with_hint(hint)));
+        let finding = worst.finding(&table).with_hint(hint);
+        return (table, Some(finding));
     }
     let solver = SolveOptions::from(SimulateOptions { precision: PRECISION, ..SimulateOptions::default() });
     let options = SweepOptions { solver, has_intervals: false, ..question.options.clone() };
@@ -44,46 +45,76 @@ pub fn checked(question: &Question, subjects: &[(String, Subject)], mut table: T
         }
     }
     let which = if simulated == all { "figures".to_owned() } else { format!("figures of {simulated} of {all} points") };
-    (table, Some(finding.with_note(format!("{which} are those of simulations"))))
+    // A simulation that takes longer is surer: the finding tells what the table shows.
+    let worst = Worst { simulated: worst.shown(&table).unwrap_or(worst.simulated), ..worst };
+    let finding = worst.finding(&table).with_note(format!("{which} are those of simulations"));
+    (table, Some(finding))
 }
 
-/// Warns where the response of a point differs from a simulation of the same model. Of each subject the point is looked at at which its operations take longest, since queues are longest there.
-fn unlike_simulated(question: &Question, subjects: &[(String, Subject)], table: &Table) -> Option<Diagnostic> {
+/// The mean response at which the solver is farthest from a simulation, seconds.
+#[derive(Clone, Copy)]
+struct Worst {
+    point: usize,
+    measure: usize,
+    solved: f64,
+    simulated: f64,
+}
+
+impl Worst {
+    /// The figure that a table shows for it, where that is simulated.
+    fn shown(&self, table: &Table) -> Option<f64> {
+        let point = &table.points[self.point];
+        point.figures[self.measure].filter(|_| point.is_simulated)
+    }
+
+    fn part(&self) -> f64 {
+        (self.simulated / self.solved).ln().abs()
+    }
+
+    fn finding(&self, table: &Table) -> Diagnostic {
+        let (measure, solved, simulated) = (&table.measures[self.measure], time(self.solved), time(self.simulated));
+        let message = format!(
+            "the solver's approximations matter here: {measure} is {solved}, and {simulated} in a simulation of the same model"
+        );
+        Diagnostic::warning(codes::UNLIKE_SIMULATED, Place::Nowhere, message)
+    }
+}
+
+/// Where the response of a point differs most from a simulation of the same model. Of each subject the point is looked at at which its operations take longest, since queues are longest
+/// there; where that shows nothing the one at which they take least time, since simulations near saturation are unsure.
+fn unlike_simulated(question: &Question, subjects: &[(String, Subject)], table: &Table) -> Option<Worst> {
     // Percentiles are simulated anyway.
     if table.measures.iter().any(|measure| measure.part().is_some()) {
         return None;
     }
     let responses: Vec<usize> = (0..table.measures.len()).filter(|at| is_response(&table.measures[*at])).collect();
-    let longest = |subject: usize| {
-        let all = table.points.iter().filter(|point| point.subject == subject && point.state == State::Converged);
+    let extremes = |subject: usize| {
+        let all = table.points.iter().enumerate();
+        let all = all.filter(|(_, point)| point.subject == subject && point.state == State::Converged);
         let time = |point: &Point| responses.iter().filter_map(|at| point.figures[*at]).sum::<f64>();
-        all.map(|point| (time(point), point))
-            .filter(|(time, _)| *time > 0.0)
-            .max_by(|one, other| one.0.total_cmp(&other.0))
+        let mut all: Vec<(f64, usize)> =
+            all.map(|(number, point)| (time(point), number)).filter(|(time, _)| *time > 0.0).collect();
+        all.sort_by(|one, other| other.0.total_cmp(&one.0).then(other.1.cmp(&one.1)));
+        let last = all.len().saturating_sub(1).max(1);
+        [all.first().copied(), all.get(last).copied()].into_iter().flatten().map(|(_, number)| number)
     };
-    let mut worst: Option<(f64, f64, f64, &Figure)> = None;
+    let mut worst: Option<Worst> = None;
     for (number, (_, subject)) in subjects.iter().enumerate() {
-        let Some((_, point)) = longest(number) else { continue };
-        let Ok(asked) = subject.ask(&question.changes(&point.at)) else { continue };
-        let Some(results) = simulated(&asked.model, &[], question.options.threads) else { continue };
-        for at in &responses {
-            let Figure::Mean(measure) = &table.measures[*at] else { continue };
-            let mean = measure.of(&asked.model, &results, asked.origins.as_ref());
-            let Some((mean, own)) = mean.zip(point.figures[*at]) else { continue };
-            let width = measure.half_width(&asked.model, &results, asked.origins.as_ref()).unwrap_or(f64::INFINITY);
-            let part = (mean / own).ln().abs();
-            if is_far(own, (mean, width), FAR) && part > worst.map_or(0.0, |worst| worst.0) {
-                worst = Some((part, own, mean, &table.measures[*at]));
-            }
-        }
+        let found = extremes(number).find_map(|point| {
+            let asked = subject.ask(&question.changes(&table.points[point].at)).ok()?;
+            let results = simulated(&asked.model, &[], question.options.threads)?;
+            let unlike = responses.iter().filter_map(|&at| {
+                let Figure::Mean(measure) = &table.measures[at] else { return None };
+                let mean = measure.of(&asked.model, &results, asked.origins.as_ref())?;
+                let solved = table.points[point].figures[at]?;
+                let width = measure.half_width(&asked.model, &results, asked.origins.as_ref()).unwrap_or(f64::INFINITY);
+                is_far(solved, (mean, width), FAR).then_some(Worst { point, measure: at, solved, simulated: mean })
+            });
+            unlike.max_by(|one, other| one.part().total_cmp(&other.part()))
+        });
+        worst = worst.into_iter().chain(found).reduce(|one, other| if other.part() > one.part() { other } else { one });
     }
-    let (_, own, mean, measure) = worst?;
-    let message = format!(
-        "the solver's approximations matter here: {measure} is {}, and {} in a simulation of the same model",
-        time(own),
-        time(mean)
-    );
-    Some(Diagnostic::warning(codes::UNLIKE_SIMULATED, Place::Nowhere, message))
+    worst
 }
 
 /// Whether a figure is a mean response.
