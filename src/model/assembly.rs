@@ -24,6 +24,7 @@ use crate::model::naming::{Unique, entry_names, task_label};
 use crate::model::origins::quantiles;
 use crate::model::parts::{Customer, Parts, scenario_of};
 use crate::model::servers::{OwnTime, Traced};
+use crate::model::slices::{self, Site};
 use crate::model::{
     EntryOrigin, Load, LoadReason, OpenServers, Origins, ScenarioOrigin, TaskOrigin, WorkDoubt, chance, clocks, clones,
     codes, joins, replicas,
@@ -166,6 +167,7 @@ impl<'a> Assembly<'a> {
         builder.fill(loads);
         let (off, shared, seen) = builder.fit(solves);
         builder.share_own_time();
+        builder.divide_uneven();
         builder.cap();
         let missing = shared.fit(&mut builder.model, &builder.woven, &seen, traced.forks.as_ref())?;
         builder.origins.forks = ForkDelays { is_solved: solves, missing };
@@ -522,8 +524,8 @@ impl<'a> Assembly<'a> {
             let message = format!("parallel calls of `{name}` ended sooner together than independent ones can");
             self.findings.push(
                 Diagnostic::warning(codes::SENT_BRANCH, Place::Nowhere, message)
-                    .with_note("the model does not wait for the calls of the branch that ends first: only so does it respond as was traced")
-                    .with_note("under more load that branch delays nobody in the model, whatever it does in the system")
+                    .with_note("the model waits for a part of the calls of the branch that ends first, and sends the others: only so does it respond as was traced")
+                    .with_note("calls that are sent delay nobody under more load, whatever they do in the system")
                     .with_hint("parallel calls that wait in one queue have this effect, and so have lost spans, as `dyelog trace check` tells them"),
             );
         }
@@ -563,6 +565,15 @@ impl<'a> Assembly<'a> {
             if origin.source == DemandSource::Exclusive {
                 self.origins.entries[origin.entry.index()].own_time.divide(&mut activity.work);
             }
+        }
+    }
+
+    /// Makes sequences of entries whose work lies unevenly between their calls, where each slice of it queues by itself.
+    fn divide_uneven(&mut self) {
+        for (at, origin) in self.origins.entries.iter().enumerate() {
+            let names = &mut self.activity_names[self.model.entries[at].task.index()];
+            let site = Site { model: &mut self.model, names, origins: &mut self.origins.activities };
+            slices::divide(EntryId::from(at), origin, site);
         }
     }
 

@@ -5,7 +5,7 @@
 //! fork are fitted to it: its offsets are shortened until the fork takes as long as was seen, with nobody queueing anywhere; where it
 //! takes less than that even with all of its offsets, what is missing follows the join. After that each entry responds as it did.
 
-use crate::lqn::{Activity, ActivityId, Body, CallKind, Entry, EntryId, Model, Work};
+use crate::lqn::{Activity, ActivityId, Body, Call, CallKind, CallOrder, Entry, EntryId, Model, Work};
 use dyelog_solve::order_statistic;
 use std::collections::BTreeSet;
 
@@ -68,7 +68,7 @@ pub struct Seen {
 
 /// What came out.
 pub struct Fitted {
-    /// The entries with branches whose calls are not waited for any more.
+    /// The entries with branches whose calls are waited for less often.
     pub sent: BTreeSet<EntryId>,
     /// The response of each entry without queueing, where it follows from traces alone, seconds.
     pub responses: Vec<Option<f64>>,
@@ -214,7 +214,7 @@ fn together(model: &Model, branches: &[(ActivityId, f64)], times: &[Time]) -> Ti
 }
 
 /// Shortens the offsets of a fork until it takes as long as was seen, or lets what is missing follow. Tells whether calls of a branch
-/// are not waited for any more.
+/// are waited for less often.
 fn fit_fork(model: &mut Model, fork: &WovenFork, times: &[Time]) -> bool {
     /// Halvings of the share of the offsets that is kept.
     const STEPS: usize = 60;
@@ -230,9 +230,22 @@ fn fit_fork(model: &mut Model, fork: &WovenFork, times: &[Time]) -> bool {
     };
     let (mut kept, mut sent) = (with(model, 2.0), false);
     if kept > fork.seen * (1.0 + 1e-9) {
-        // Calls that end first are not waited for where, with them, the fork cannot take so little.
-        while with(model, 0.0) > fork.seen * (1.0 + NEXT_TO_NOTHING) && send(model, &branches, times) {
+        // Calls that end first are waited for less often where, with them, the fork cannot take so little.
+        while with(model, 0.0) > fork.seen * (1.0 + NEXT_TO_NOTHING) {
+            let Some((first, before)) = first_to_end(model, &branches, times) else { break };
             sent = true;
+            send(model, first, &before, 0.0);
+            // With latencies as they were seen.
+            if with(model, 1.0) < fork.seen {
+                let (mut low, mut high) = (0.0, 1.0);
+                for _ in 0..STEPS {
+                    let middle = f64::midpoint(low, high);
+                    send(model, first, &before, middle);
+                    if with(model, 1.0) > fork.seen { high = middle } else { low = middle }
+                }
+                send(model, first, &before, low);
+                break;
+            }
         }
         let (mut low, mut high) = (0.0, 2.0);
         for _ in 0..STEPS {
@@ -251,23 +264,38 @@ fn fit_fork(model: &mut Model, fork: &WovenFork, times: &[Time]) -> bool {
 /// Times that differ by less than this part of them differ by rounding.
 const ROUNDING: f64 = 1e-9;
 
-/// By how much, relative to what was seen, a fork may take longer before calls in it are not waited for.
+/// By how much, relative to what was seen, a fork may take longer before calls in it are waited for less often.
 const NEXT_TO_NOTHING: f64 = 1e-3;
 
-/// Lets the branch that ends first of those that wait for calls send them instead; tells whether there are two such branches at least.
-fn send(model: &mut Model, branches: &[(ActivityId, f64)], times: &[Time]) -> bool {
+/// The branch that ends first of those that wait for calls, with its work; `None` where there are no two of them.
+fn first_to_end(model: &Model, branches: &[(ActivityId, f64)], times: &[Time]) -> Option<(ActivityId, Work)> {
+    let work = |id: ActivityId| &model.activities[id.index()].work;
     let waits = |work: &Work| work.calls.iter().any(|call| call.kind == CallKind::Synchronous);
     let mut waiting: Vec<(f64, ActivityId)> = branches
         .iter()
-        .map(|(id, _)| (execution(&model.activities[id.index()].work, times).mean, *id))
-        .filter(|(_, id)| waits(&model.activities[id.index()].work))
+        .filter(|(id, _)| waits(work(*id)))
+        .map(|(id, _)| (execution(work(*id), times).mean, *id))
         .collect();
     waiting.sort_by(|left, right| left.0.total_cmp(&right.0).then(left.1.cmp(&right.1)));
-    let [(_, first), _, ..] = waiting[..] else { return false };
-    for call in &mut model.activities[first.index()].work.calls {
-        call.kind = CallKind::Asynchronous;
-    }
-    true
+    let [(_, first), _, ..] = waiting[..] else { return None };
+    Some((first, work(first).clone()))
+}
+
+/// Lets an activity wait for that part of its calls, which it had before; the others are sent.
+fn send(model: &mut Model, activity: ActivityId, before: &Work, part: f64) {
+    let work = &mut model.activities[activity.index()].work;
+    let waiting = before.calls.iter().filter(|call| call.kind == CallKind::Synchronous);
+    let sent =
+        waiting.map(|call| Call { kind: CallKind::Asynchronous, mean: call.mean * (1.0 - part), ..call.clone() });
+    let others = before.calls.iter().map(|call| match call.kind {
+        CallKind::Synchronous => Call { mean: call.mean * part, ..call.clone() },
+        CallKind::Asynchronous => call.clone(),
+    });
+    work.calls = others.chain(sent).filter(|call| call.mean > 0.0).collect();
+    work.call_order = match before.call_order {
+        CallOrder::Deterministic if part > 0.0 => CallOrder::Bernoulli,
+        order => order,
+    };
 }
 
 /// Lets an entry respond by so much later; gives by how much it does. What it answers too late by is taken from its delays, then from

@@ -41,6 +41,7 @@ mod replicas;
 pub mod requests;
 mod sampling;
 mod servers;
+mod slices;
 mod stability;
 mod starter;
 pub(crate) mod stationarity;

@@ -78,6 +78,7 @@ mod shared_forks;
 mod significance;
 mod simulate;
 mod simulate_law;
+mod slices;
 mod solve;
 mod spans;
 mod stationarity;

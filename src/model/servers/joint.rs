@@ -18,6 +18,7 @@ use crate::model::servers::waits::Kind;
 use crate::model::servers::{
     EARLY, ENOUGH, Host, OwnTime, Traced, busy, copies, given, hosts_of, kind, scheduling_given, waits,
 };
+use crate::model::slices::Slices;
 use crate::model::utilisation::Busy;
 use crate::model::weave::Decided;
 use crate::model::{deployment, weave};
@@ -67,6 +68,8 @@ struct Seen {
     spread: f64,
     /// How long work queues, relative to work of exponential length.
     regular: f64,
+    /// As [`OwnTime::slices`].
+    slices: Option<Slices>,
 }
 
 /// A number of servers of a copy, and what entries make of it under each load.
@@ -225,7 +228,8 @@ impl Joint {
                         let part = shared.map_or(imputed.processor[place], |shared| by_order(shared, place)).min(1.0);
                         let spread = if observed.probability < 1.0 { 1.0 } else { imputed.spread[place] };
                         let own = entry.own_time() / invocations;
-                        (entry.key, Seen { own, invocations, rate, part, spread, regular })
+                        let slices = imputed.stretches.get(place).and_then(|stretches| Slices::of(entry, stretches));
+                        (entry.key, Seen { own, invocations, rate, part, spread, regular, slices })
                     };
                     seen.push(entries.iter().enumerate().map(one).collect());
                 }
@@ -336,7 +340,15 @@ impl Joint {
                 let mean = entry.own_time() / entry.invocations.max(1) as f64;
                 if mean > 0.0 {
                     let processor = (demand / mean).min(2.0);
-                    traced.own.insert(index, OwnTime { processor, delay: delay / mean, spread: spread(tried, key) });
+                    traced.own.insert(
+                        index,
+                        OwnTime {
+                            processor,
+                            delay: delay / mean,
+                            spread: spread(tried, key),
+                            slices: slices(tried, key),
+                        },
+                    );
                 }
             }
             host.alone = busy;
@@ -533,6 +545,22 @@ fn spread(tried: &Tried, key: EntryKey) -> f64 {
     let (sum, count) =
         seen.fold((0.0, 0.0), |(sum, count), seen| (sum + seen.invocations * seen.spread, count + seen.invocations));
     if count > 0.0 { sum / count } else { 1.0 }
+}
+
+/// Where in an invocation its processor time lies, over all loads; `None` where one of them does not tell.
+fn slices(tried: &Tried, key: EntryKey) -> Option<Slices> {
+    let seen = tried.seen.iter().filter_map(|load| load.get(&key));
+    let each: Option<Vec<(f64, Slices)>> = seen.map(|seen| Some((seen.invocations, seen.slices?))).collect();
+    let each = each.filter(|each| !each.is_empty())?;
+    let all: f64 = each.iter().map(|(invocations, _)| invocations).sum();
+    let mean = |part: fn(&Slices) -> f64| each.iter().map(|(own, slices)| own * part(slices)).sum::<f64>() / all;
+    Some(Slices {
+        before: mean(|own| own.before),
+        between: mean(|own| own.between),
+        after: mean(|own| own.after),
+        beside: mean(|own| own.beside),
+        cv2: [mean(|own| own.cv2[0]), mean(|own| own.cv2[1]), mean(|own| own.cv2[2])],
+    })
 }
 
 /// The part of own times that is demand where the rest is queueing of open arrivals at so many copies.

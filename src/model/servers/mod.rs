@@ -43,6 +43,7 @@ use crate::model::servers::occupancy::Occupancy;
 use crate::model::servers::of_tasks::{OfTasks, TaskBusy};
 use crate::model::servers::quotas::{WithQuota, with_quota};
 use crate::model::servers::sampled::{offered, waiting};
+use crate::model::slices::Slices;
 use crate::model::utilisation::Busy;
 use crate::model::variability::rounded;
 use crate::model::{ForkDelays, codes, load, population};
@@ -117,24 +118,27 @@ pub struct OwnTime {
     pub delay: f64,
     /// How many times as large the squared coefficient of variation of processor time is as that of the whole time: queueing adds to it.
     pub spread: f64,
+    /// Where in an invocation its processor time lies, where hosts serve first come, first served, and it is told.
+    pub slices: Option<Slices>,
 }
 
 impl OwnTime {
     /// All of it is processor time.
-    pub const WHOLE: Self = Self { processor: 1.0, delay: 0.0, spread: 1.0 };
+    pub const WHOLE: Self = Self { processor: 1.0, delay: 0.0, spread: 1.0, slices: None };
 
     /// The same of longer time, of which that is so large a part. The rest is a constant latency.
     fn beside(self, part: f64) -> Self {
-        let Self { processor, delay, spread } = self;
+        let Self { processor, delay, spread, slices } = self;
         let spread = if part > 0.0 { spread / (part * part) } else { spread };
-        Self { processor: processor * part, delay: delay * part + (1.0 - part), spread }
+        Self { processor: processor * part, delay: delay * part + (1.0 - part), spread, slices }
     }
 
     /// Divides work whose demand is all of that time.
     pub fn divide(self, work: &mut Work) {
         work.delay(self.delay * work.demand);
         work.demand *= self.processor;
-        work.cv2 = work.cv2.map(|cv2| rounded(cv2 * self.spread));
+        let of_slice = self.slices.map(|slices| slices.cv2[2]);
+        work.cv2 = work.cv2.map(|cv2| rounded(of_slice.unwrap_or(cv2 * self.spread)));
     }
 }
 
@@ -254,7 +258,9 @@ impl Traced {
             let spread = if probability < 1.0 { 1.0 } else { fit.imputed.spread[place] };
             // Closed models queue no longer than the traces did. Open ones queue as Poisson arrivals do.
             let waited = if around.is_closed { 1.0 - imputed(place) } else { 1.0 };
-            let own = OwnTime { spread, ..load.own_time(part, waited, fit.discipline) };
+            let stretches = fit.imputed.stretches.get(place);
+            let slices = stretches.and_then(|stretches| Slices::of(parts.sub.entry(index), stretches));
+            let own = OwnTime { spread, slices, ..load.own_time(part, waited, fit.discipline) };
             traced.own.insert(index, own.beside(left[place]));
         }
         let servers = fit.servers.saturating_mul(occupancy.stations as u32);
@@ -330,7 +336,7 @@ impl Traced {
         }
         entries.retain(|index| !lasting.contains(index));
         for index in lasting {
-            self.own.insert(index, OwnTime { processor: 0.0, delay: 1.0, spread: 1.0 });
+            self.own.insert(index, OwnTime { processor: 0.0, delay: 1.0, ..OwnTime::WHOLE });
             self.lasting.insert(index, candidates[&index]);
         }
     }
@@ -677,7 +683,7 @@ impl Load {
                     * (self.busy * self.queueing / (self.there - self.busy).max(f64::MIN_POSITIVE)).min(1.0)
             }
         };
-        OwnTime { processor, delay: (1.0 - processor - queueing.min(waited)).max(0.0), spread: 1.0 }
+        OwnTime { processor, delay: (1.0 - processor - queueing.min(waited)).max(0.0), ..OwnTime::WHOLE }
     }
 }
 

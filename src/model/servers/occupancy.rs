@@ -19,6 +19,7 @@ use crate::model::moments::{in_order, order_of};
 use crate::model::servers::discipline::{Discipline, Station};
 use crate::model::servers::occupancy::likelihood::Scale;
 use crate::model::servers::sampled::Share;
+use crate::model::slices::Stretch;
 use crate::names::Name;
 
 /// Parts of an invocation that are told apart at most.
@@ -157,6 +158,8 @@ pub struct Imputed {
     pub spread: Vec<f64>,
     /// The squared coefficient of variation of the time with a processor, of all stays.
     pub cv2: f64,
+    /// First come, first served: by entry, the stretches of an invocation by their place in it.
+    pub stretches: Vec<Vec<Stretch>>,
 }
 
 impl Whole {
@@ -423,7 +426,21 @@ impl Occupancy {
         }
         let cv2 = if times.0 > 0.0 { (self.dated as f64 * times.1 / (times.0 * times.0) - 1.0).max(0.0) } else { 1.0 };
         let unslowed = if discipline == Discipline::Sharing { self.unslowed(had) } else { 0.0 };
-        Imputed { processor, all, unslowed, spread, cv2 }
+        let stretches = if discipline == Discipline::FirstCome { self.stretches(had) } else { Vec::new() };
+        Imputed { processor, all, unslowed, spread, cv2, stretches }
+    }
+
+    /// By entry, the stretches of an invocation by their place in it, and what they had.
+    fn stretches(&self, had: &[f64]) -> Vec<Vec<Stretch>> {
+        let mut all = vec![vec![Stretch::default(); PARTS as usize]; self.whole.len()];
+        for (stay, had) in self.recorded(had) {
+            let own = &mut all[stay.entry][stay.kind % PARTS as usize];
+            own.count += 1;
+            own.length += stay.length() as f64;
+            own.had += had;
+            own.squares += had * had;
+        }
+        all
     }
 
     /// The part of its time in which each entry had a processor, and that of all together.
