@@ -144,6 +144,7 @@ pub fn complete_as_traced(
     findings.extend(traced.note());
     findings.extend(traced.throttled_finding());
     findings.extend(traced.measured_note());
+    findings.extend(traced.unknown_cores_finding());
     findings.extend(traced.others_finding(&built.origins.others));
     findings.extend(traced.pools_note(sub));
     findings.extend(traced.hidden_pools(sub, |task| has_threads(configuration, task)));
