@@ -4,6 +4,7 @@ use clap::Args;
 use dyelog::model::parameter::check_change;
 use dyelog::report;
 use dyelog::solve::{SolveOptions, solve};
+use dyelog::study::about_scenarios;
 use dyelog::study::bottleneck::bottlenecks_observed;
 use dyelog::study::open_servers::open_limit;
 use dyelog::study::outlook;
@@ -44,7 +45,9 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     let base = subjects[0].subject.base();
     let model = &base.model;
     let mut progress = Iterations::new("looking for bottlenecks");
-    let results = solve(model, &SolveOptions::default(), None, &mut progress)?.results;
+    let results = solve(model, &SolveOptions::default(), None, &mut progress)
+        .map_err(|errors| about_scenarios(model, base.origins.as_ref(), errors))?
+        .results;
     let outlook = outlook::capacity(model, &results, base.origins.as_ref());
     let found = bottlenecks_observed(model, &SolveOptions::default(), &mut progress)?;
     progress.done();

@@ -11,6 +11,7 @@ use dyelog::report::draw::lqn::LqnOptions;
 use dyelog::report::draw::operation::{OperationOptions, OperationView};
 use dyelog::report::draw::{self, Drawn};
 use dyelog::solve::{SolveOptions, solve};
+use dyelog::study::about_scenarios;
 use dyelog::tlc::recognise::recognise;
 use dyelog::trace::quality::{Gate, Policy};
 use dyelog::trace::{self, Operation, Toeg, TraceNames};
@@ -152,7 +153,10 @@ fn lqn(arguments: &LqnArguments, terminal: &mut Terminal) -> Outcome {
     output::check_ending(&arguments.output, arguments.format.endings(), terminal);
     let source = source::load(&arguments.source, terminal)?;
     let model = &source.model;
-    let solution = || solve(model, &SolveOptions::default(), None, &mut ());
+    let solution = || {
+        let found = solve(model, &SolveOptions::default(), None, &mut ());
+        found.map_err(|errors| about_scenarios(model, source.origins.as_ref(), errors))
+    };
     let results = arguments.results.then(solution).transpose()?.map(|solution| solution.results);
     let options = LqnOptions {
         focus: focus(model, &arguments.focus)?,
