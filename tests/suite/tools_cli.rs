@@ -265,6 +265,20 @@ fn parts_of_entries_and_customers_are_called_in_words() {
     }
 }
 
+/// Where more arrives than is served, times and busy threads grow for as long as one looks: there are none.
+#[test]
+fn without_a_steady_state_there_are_no_times() {
+    let folder = Folder::new();
+    let config = folder.file("c.toml", "[scenario.\"gateway GET /product/{id}\"]\nrate = \"3000/s\"\n");
+    let solved = run(&["solve", "traces/shop.otlp.jsonl", "--config", &config]);
+    assert!(solved.out.contains("there is no steady state"), "{}{}", solved.out, solved.err);
+    let entry = solved.out.lines().find(|line| line.starts_with("POST /checkout/{id}")).expect("there is a row");
+    assert!(entry.matches('–').count() >= 3, "{entry}");
+    let page = run(&["report", "traces/shop.otlp.jsonl", "--config", &config, "-o", "-"]).out;
+    let table = &page[page.find("time from acceptance to reply").expect("there is a table")..];
+    assert!(table[..table.find("</table>").expect("it ends")].contains("–"));
+}
+
 /// Two recordings of one system differ by chance: what is within the intervals of both is counted. What takes longer is listed.
 #[test]
 fn differences_within_their_intervals_are_counted() {
