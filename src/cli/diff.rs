@@ -44,16 +44,16 @@ pub struct Arguments {
     /// A configuration for those of the two that are traces
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// The form of the answer
-    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Form::Text)]
-    format: Form,
+    /// The form of the answer; that of the output file's extension where not given, else text
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    format: Option<Form>,
     #[command(flatten)]
     output: OutputArguments,
 }
 
 /// Compares two models or results.
 pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
-    let format = arguments.format;
+    let format = output::form(arguments.format, Form::Text, &arguments.output)?;
     input::check_stdin_once([&arguments.before, &arguments.after])?;
     let before = sides(&arguments.before, (arguments, format), terminal)?;
     let after = sides(&arguments.after, (arguments, format), terminal)?;

@@ -63,7 +63,7 @@ pub fn explain(arguments: &Arguments, traces: &[PathBuf], terminal: &mut Termina
     };
     let subject = Subject { model: &source.model, origins, entry, activity, explained: &explained, position: &line };
     let look = terminal.look(&arguments.output);
-    Ok(match (arguments.format, callee) {
+    Ok(match (arguments.form(), callee) {
         (Form::Json, _) => subject.json(&requests, &seen),
         (Form::Text, Some(_)) => subject.request_text(&requests, &seen, look),
         (Form::Text, None) if question.demand.is_some() || activity.is_some() => subject.demand_text(&seen, look),
