@@ -4,6 +4,7 @@ use clap::Args;
 use dyelog::model::parameter::check_change;
 use dyelog::report;
 use dyelog::solve::{SolveOptions, solve};
+use dyelog::study::about_scenarios;
 use dyelog::study::bottleneck::bottlenecks_observed;
 use dyelog::study::open_servers::open_limit;
 use dyelog::study::outlook;
@@ -26,15 +27,16 @@ pub struct Arguments {
     /// A parameter to change first, by its path as under `whatif`; may be repeated
     #[arg(long, value_name = "PATH=VALUE")]
     set: Vec<String>,
-    /// The form of the report
-    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Form::Text)]
-    format: Form,
+    /// The form of the report; that of the output file's extension where not given, else text
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    format: Option<Form>,
     #[command(flatten)]
     output: OutputArguments,
 }
 
 /// Tells what limits a model.
 pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
+    let format = output::form(arguments.format, Form::Text, &arguments.output)?;
     whatif::well_formed([whatif::gather(arguments.set.iter().map(|text| check_change(text)))])?;
     let mut subjects = source::subjects(&[&arguments.source.files], &arguments.source, terminal)?;
     for questioned in &mut subjects {
@@ -44,12 +46,14 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     let base = subjects[0].subject.base();
     let model = &base.model;
     let mut progress = Iterations::new("looking for bottlenecks");
-    let results = solve(model, &SolveOptions::default(), None, &mut progress)?.results;
+    let results = solve(model, &SolveOptions::default(), None, &mut progress)
+        .map_err(|errors| about_scenarios(model, base.origins.as_ref(), errors))?
+        .results;
     let outlook = outlook::capacity(model, &results, base.origins.as_ref());
     let found = bottlenecks_observed(model, &SolveOptions::default(), &mut progress)?;
     progress.done();
     terminal.report(outlook.first.as_ref().and_then(|first| open_limit(model, first)).as_slice());
-    let text = match arguments.format {
+    let text = match format {
         Form::Text => report::bottleneck::text(model, &found, &outlook, terminal.look(&arguments.output)),
         Form::Json => report::bottleneck::json(model, &found, &outlook),
     };

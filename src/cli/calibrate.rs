@@ -40,6 +40,7 @@ pub struct Arguments {
 /// Calibrates a model, and writes it as JSON with what else fits.
 pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     let Arguments { traces, reading, reduce, config, utilisation, output } = arguments;
+    output::only(output, &["json"])?;
     input::check_stdin_once(traces.iter().chain(&reduce.rules).chain(config).chain(&utilisation.files))?;
     let metrics = utilisation::read(utilisation)?;
     let (mut configuration, _) = source::configuration(config.as_deref(), terminal)?;

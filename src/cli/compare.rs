@@ -20,15 +20,16 @@ use crate::cli::{Failure, Outcome, input, messages, output, reduce, rule_files};
 pub struct Arguments {
     #[command(flatten)]
     input: TraceArguments,
-    /// The form of the answer
-    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Form::Text)]
-    format: Form,
+    /// The form of the answer; that of the output file's extension where not given, else text
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    format: Option<Form>,
     #[command(flatten)]
     output: OutputArguments,
 }
 
 /// Recognises interactions with the dye and without, and compares.
 pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
+    let format = output::form(arguments.format, Form::Text, &arguments.output)?;
     let (files, reading) = (&arguments.input.traces, &arguments.input.reading);
     input::check_stdin_once(files)?;
     messages::check_clocks(reading)?;
@@ -41,7 +42,7 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     let report = read.map_err(|Diagnostics(found)| Failure::Input(found.into_iter().map(hinted).collect()))?;
     reduce::count(&report, "reading", terminal);
     let found = comparison.finish(&mut names)?;
-    let text = match arguments.format {
+    let text = match format {
         Form::Text => agreement::text(&found, terminal.look(&arguments.output)),
         Form::Json => agreement::json(&found),
     };

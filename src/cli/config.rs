@@ -76,6 +76,7 @@ pub fn run(command: &Command, terminal: &mut Terminal) -> Outcome {
 }
 
 fn init(arguments: &InitArguments, terminal: &mut Terminal) -> Outcome {
+    output::only(&arguments.output, &["toml"])?;
     input::check_stdin_once(arguments.files.iter().chain(&arguments.utilisation.files))?;
     let metrics = utilisation::read(&arguments.utilisation)?;
     if let Some(path) = arguments.output.output.as_deref()

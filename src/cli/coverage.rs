@@ -37,19 +37,20 @@ pub struct Arguments {
     /// Show all unprocessed nodes, not only the first
     #[arg(long)]
     all: bool,
-    /// The form of the report
-    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Form::Text)]
-    format: Form,
+    /// The form of the report; that of the output file's extension where not given, else text
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    format: Option<Form>,
     #[command(flatten)]
     output: OutputArguments,
 }
 
 /// Tells which templates fired and which nodes none took.
 pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
+    let format = output::form(arguments.format, Form::Text, &arguments.output)?;
     let files = &arguments.input.traces;
     input::check_stdin_once(files.iter().chain(&arguments.rules))?;
     if of_messages(arguments)? {
-        return messages(arguments, terminal);
+        return messages(arguments, format, terminal);
     }
     let rules = pick::load(&arguments.rules, terminal)?;
     let keep = if arguments.all { usize::MAX } else { SHOWN };
@@ -72,7 +73,7 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
         all.merge(&file.coverage, keep);
     }
     terminal.say_set_aside(quality.set_aside);
-    let text = match arguments.format {
+    let text = match format {
         Form::Text => report::text(&rules, &found, &all, terminal.look(&arguments.output)),
         Form::Json => report::json(&rules, &found, &all),
     };
@@ -89,7 +90,7 @@ fn of_messages(arguments: &Arguments) -> Result<bool, Failure> {
 }
 
 /// The same of messages, and templates on events.
-fn messages(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
+fn messages(arguments: &Arguments, format: Form, terminal: &mut Terminal) -> Outcome {
     let load = |listener: &mut dyn Listener| {
         rule_files::load_events(&arguments.rules, &mut |file, text| listener.source(file, text))
     };
@@ -103,7 +104,7 @@ fn messages(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
         let finding = Diagnostic::error(codes::ARGUMENTS, Place::Nowhere, "these rules are for messages");
         return Err(finding.with_hint("templates of nodes match in traces with a dye").into());
     };
-    let text = match arguments.format {
+    let text = match format {
         Form::Text => report::events_text(&interactions.templates, terminal.look(&arguments.output)),
         Form::Json => report::events_json(&interactions.templates),
     };

@@ -1,12 +1,13 @@
 //! `dyelog diff`.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
 use dyelog::diagnostic::{Diagnostic, Place};
-use dyelog::lqn::{Language, xml};
-use dyelog::report;
+use dyelog::lqn::{Language, Model, xml};
+use dyelog::report::{self, names};
 use dyelog::study::comparison::{self, Elements, Tolerance};
 use dyelog::study::significance::{self, Errors};
 
@@ -43,18 +44,19 @@ pub struct Arguments {
     /// A configuration for those of the two that are traces
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// The form of the answer
-    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Form::Text)]
-    format: Form,
+    /// The form of the answer; that of the output file's extension where not given, else text
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    format: Option<Form>,
     #[command(flatten)]
     output: OutputArguments,
 }
 
 /// Compares two models or results.
 pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
+    let format = output::form(arguments.format, Form::Text, &arguments.output)?;
     input::check_stdin_once([&arguments.before, &arguments.after])?;
-    let before = sides(&arguments.before, arguments, terminal)?;
-    let after = sides(&arguments.after, arguments, terminal)?;
+    let before = sides(&arguments.before, (arguments, format), terminal)?;
+    let after = sides(&arguments.after, (arguments, format), terminal)?;
     let (before_is, after_is) = (before.what, after.what);
     if before_is != after_is {
         let message = format!(
@@ -69,7 +71,7 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     let differences = comparison::compare(&before.elements, &after.elements, tolerance);
     let is_same = differences.is_empty();
     let (clear, within) = significance::apart(differences, &before.errors, &after.errors);
-    let text = match arguments.format {
+    let text = match format {
         Form::Text => report::comparison::text(&clear, within.len(), terminal.look(&arguments.output)),
         Form::Json => report::comparison::json(&clear, &within),
     };
@@ -94,13 +96,13 @@ impl Side {
 }
 
 /// What a file holds.
-fn sides(file: &Path, arguments: &Arguments, terminal: &mut Terminal) -> Result<Side, Failure> {
+fn sides(file: &Path, (arguments, form): (&Arguments, Form), terminal: &mut Terminal) -> Result<Side, Failure> {
     let mut reduce = arguments.reduce.clone();
     let mut config = arguments.config.clone();
     if file != Path::new("-") {
         let (head, _) = input::peek(file)?;
         if Language::of(&String::from_utf8_lossy(&head)) == Some(Language::Lqnx) {
-            return document(file, terminal);
+            return document(file, form, terminal);
         }
         if String::from_utf8_lossy(&head).contains("\"solver\"")
             && let Ok(document) = serde_json::from_str(&input::text(file)?)
@@ -117,12 +119,21 @@ fn sides(file: &Path, arguments: &Arguments, terminal: &mut Terminal) -> Result<
     let utilisation = UtilisationArguments::default();
     let whole = SourceArguments { files: vec![file.to_owned()], reading, reduce, config, utilisation };
     let source = source::load(&whole, terminal)?;
-    let errors = source.origins.as_ref().map(|origins| Errors::of(&source.model, origins)).unwrap_or_default();
-    Ok(Side { errors, ..Side::exact(comparison::model(&source.model), "a model") })
+    let model = read(&source.model, form);
+    let errors = source.origins.as_ref().map(|origins| Errors::of(&model, origins)).unwrap_or_default();
+    Ok(Side { errors, ..Side::exact(comparison::model(&model), "a model") })
+}
+
+/// A model as it is compared: for people with the names that they read elsewhere, of which no two are alike.
+fn read(model: &Model, form: Form) -> Cow<'_, Model> {
+    match form {
+        Form::Text => Cow::Owned(names::for_people(model)),
+        Form::Json => Cow::Borrowed(model),
+    }
 }
 
 /// What an XML document holds: a model, or where it has results these.
-fn document(file: &Path, terminal: &mut Terminal) -> Result<Side, Failure> {
+fn document(file: &Path, form: Form, terminal: &mut Terminal) -> Result<Side, Failure> {
     let name = input::shown(file);
     let text: Arc<str> = input::text(file)?.into();
     terminal.sources.insert(Arc::clone(&name), Arc::clone(&text));
@@ -130,6 +141,6 @@ fn document(file: &Path, terminal: &mut Terminal) -> Result<Side, Failure> {
     terminal.report(&findings);
     Ok(match results {
         Some(results) => Side::exact(comparison::solved(&model, &results), "results"),
-        None => Side::exact(comparison::model(&model), "a model"),
+        None => Side::exact(comparison::model(&read(&model, form)), "a model"),
     })
 }

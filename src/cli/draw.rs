@@ -11,6 +11,7 @@ use dyelog::report::draw::lqn::LqnOptions;
 use dyelog::report::draw::operation::{OperationOptions, OperationView};
 use dyelog::report::draw::{self, Drawn};
 use dyelog::solve::{SolveOptions, solve};
+use dyelog::study::about_scenarios;
 use dyelog::tlc::recognise::recognise;
 use dyelog::trace::quality::{Gate, Policy};
 use dyelog::trace::{self, Operation, Toeg, TraceNames};
@@ -55,9 +56,9 @@ pub struct LqnArguments {
     /// The most tasks to draw; those nearest to the focus, or to the sources of load, stay
     #[arg(long, value_name = "N", default_value_t = 300)]
     limit: usize,
-    /// The language of the picture
-    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Format::Svg)]
-    format: Format,
+    /// The language of the picture; that of the output file's extension where not given, else svg
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    format: Option<Format>,
     #[command(flatten)]
     output: OutputArguments,
 }
@@ -90,9 +91,9 @@ pub struct OperationArguments {
 pub struct ToegArguments {
     #[command(flatten)]
     operation: OperationArguments,
-    /// The language of the picture
-    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Format::Svg)]
-    format: Format,
+    /// The language of the picture; that of the output file's extension where not given, else svg
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    format: Option<Format>,
     #[command(flatten)]
     output: OutputArguments,
 }
@@ -128,31 +129,39 @@ impl Format {
     }
 }
 
+/// The form of a picture; warns where it was named, and the output's name tells of another one.
+fn form(given: Option<Format>, output: &OutputArguments, terminal: &Terminal) -> Result<Format, Failure> {
+    let format = output::form(given, Format::Svg, output)?;
+    output::check_ending(output, format.endings(), terminal);
+    Ok(format)
+}
+
 /// Runs a subcommand of `dyelog draw`.
 pub fn run(command: &Command, terminal: &mut Terminal) -> Outcome {
     match command {
         Command::Lqn(arguments) => lqn(arguments, terminal),
         Command::Toeg(arguments) => {
-            output::check_ending(&arguments.output, arguments.format.endings(), terminal);
-            operation(&arguments.operation, &arguments.output, terminal, "toeg", |view, options| {
-                match arguments.format {
-                    Format::Svg => draw::toeg::svg(view, options),
-                    Format::Dot => draw::toeg::dot(view, options),
-                }
+            let format = form(arguments.format, &arguments.output, terminal)?;
+            operation(&arguments.operation, &arguments.output, terminal, "toeg", |view, options| match format {
+                Format::Svg => draw::toeg::svg(view, options),
+                Format::Dot => draw::toeg::dot(view, options),
             })
         }
         Command::Msc(arguments) => {
-            output::check_ending(&arguments.output, Format::Svg.endings(), terminal);
+            output::only(&arguments.output, Format::Svg.endings())?;
             operation(&arguments.operation, &arguments.output, terminal, "msc", draw::msc::svg)
         }
     }
 }
 
 fn lqn(arguments: &LqnArguments, terminal: &mut Terminal) -> Outcome {
-    output::check_ending(&arguments.output, arguments.format.endings(), terminal);
+    let format = form(arguments.format, &arguments.output, terminal)?;
     let source = source::load(&arguments.source, terminal)?;
     let model = &source.model;
-    let solution = || solve(model, &SolveOptions::default(), None, &mut ());
+    let solution = || {
+        let found = solve(model, &SolveOptions::default(), None, &mut ());
+        found.map_err(|errors| about_scenarios(model, source.origins.as_ref(), errors))
+    };
     let results = arguments.results.then(solution).transpose()?.map(|solution| solution.results);
     let options = LqnOptions {
         focus: focus(model, &arguments.focus)?,
@@ -162,7 +171,7 @@ fn lqn(arguments: &LqnArguments, terminal: &mut Terminal) -> Outcome {
         title: title(model),
         ..LqnOptions::default()
     };
-    let drawn = match arguments.format {
+    let drawn = match format {
         Format::Svg => draw::lqn::svg(model, results.as_ref(), &options),
         Format::Dot => draw::lqn::dot(model, results.as_ref(), &options),
     };

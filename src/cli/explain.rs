@@ -64,9 +64,9 @@ pub struct Arguments {
     /// A TOML file with what traces cannot tell: load, processors, threads, demands
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// The form of the answer
-    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Form::Text)]
-    format: Form,
+    /// The form of the answer; that of the output file's extension where not given, else text
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    format: Option<Form>,
     #[command(flatten)]
     output: OutputArguments,
 }
@@ -100,8 +100,16 @@ impl Question {
     }
 }
 
+impl Arguments {
+    /// The form of the answer, where the output's name was found to be right.
+    fn form(&self) -> Form {
+        output::form(self.format, Form::Text, &self.output).unwrap_or(Form::Text)
+    }
+}
+
 /// Explains a code, a node or an element of a model, or lists all codes.
 pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
+    let format = output::form(arguments.format, Form::Text, &arguments.output)?;
     let question = &arguments.question;
     let facts =
         arguments.all && question.is_none() && arguments.subjects.first().is_some_and(|file| is_rule_file(file));
@@ -111,7 +119,7 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     }
     arguments.bounds.check_unused()?;
     let text = match &arguments.subjects[..] {
-        [] if question.is_none() => match arguments.format {
+        [] if question.is_none() => match format {
             Form::Text => texts::list(terminal.look(&arguments.output)),
             Form::Json => texts::json(texts::all()),
         },
@@ -120,7 +128,7 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
             let name = NodeName::parse(&subject);
             match name.file() {
                 Some(file) if Path::new(file).is_file() => node::explain(arguments, &subject, &[], terminal)?,
-                _ => code(&subject, arguments.format)?,
+                _ => code(&subject, format)?,
             }
         }
         traces if question.is_none() => return Err(no_question(&traces[0]).into()),

@@ -36,9 +36,9 @@ pub struct Arguments {
     statements: Vec<String>,
     #[command(flatten)]
     analysis: AnalysisArguments,
-    /// The form of the answer
-    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Form::Text)]
-    format: Form,
+    /// The form of the answer; that of the output file's extension where not given, else text
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    format: Option<Form>,
     /// A page for a browser: coordinated hyperbolic trees of interfaces, calls, sums and differences, and a flame graph
     #[arg(long, conflicts_with = "format")]
     html: bool,
@@ -48,6 +48,12 @@ pub struct Arguments {
 
 /// Estimates what a change comes to, in processor time and in responses.
 pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
+    let format = if arguments.html {
+        output::only(&arguments.output, &["html", "htm"])?;
+        Form::Text
+    } else {
+        output::form(arguments.format, Form::Text, &arguments.output)?
+    };
     input::check_stdin_once(arguments.records.iter().chain(&arguments.change))?;
     let (name, text): (Arc<str>, String) = match &arguments.change {
         Some(file) => (input::shown(file), input::text(file)?),
@@ -59,10 +65,7 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     let (profiled, configuration) = analysis.for_impact(&arguments.records, terminal)?;
     let solver = |model: &Model| layered(model, &LayeredOptions::default());
     let found = pipeline::impact(&profiled, &change, &analysis.granularity(), &configuration, solver, terminal)?;
-    if arguments.html {
-        output::check_ending(&arguments.output, &["html", "htm"], terminal);
-    }
-    let text = match arguments.format {
+    let text = match format {
         _ if arguments.html => html(&arguments.records, &profiled.profile, &found.graph.before, Some(&found.graph)),
         Form::Text => {
             let look = terminal.look(&arguments.output);

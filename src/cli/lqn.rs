@@ -30,9 +30,9 @@ pub struct CheckArguments {
     /// Model files (.lqn, .lqnx, JSON), told apart by their content; `-` is standard input
     #[arg(value_name = "MODEL", required = true)]
     models: Vec<PathBuf>,
-    /// The form of the findings
-    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Form::Text)]
-    format: Form,
+    /// The form of the findings; that of the output file's extension where not given, else text
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    format: Option<Form>,
     #[command(flatten)]
     output: OutputArguments,
 }
@@ -45,6 +45,7 @@ pub fn run(command: &Command, terminal: &mut Terminal) -> Outcome {
 }
 
 fn check(arguments: &CheckArguments, terminal: &mut Terminal) -> Outcome {
+    let format = output::form(arguments.format, Form::Text, &arguments.output)?;
     input::check_stdin_once(&arguments.models)?;
     let (mut found, mut broken): (Vec<Diagnostic>, bool) = (Vec::new(), false);
     for path in &arguments.models {
@@ -71,7 +72,7 @@ fn check(arguments: &CheckArguments, terminal: &mut Terminal) -> Outcome {
             }
         }
     }
-    match arguments.format {
+    match format {
         // What cannot be read goes where words go; a list of findings is what was asked for.
         Form::Text if broken => return Err(Failure::Input(found)),
         Form::Text => {

@@ -10,7 +10,7 @@ use dyelog::diagnostic::{Diagnostic, Place};
 use crate::cli::args::{OUTPUT_FILE, OutputArguments};
 use crate::cli::exit::Exit;
 use crate::cli::groups::{self, WIDTH};
-use crate::cli::output::Output;
+use crate::cli::output::{self, Output};
 use crate::cli::{Failure, Outcome, codes};
 
 /// Arguments of `dyelog man`.
@@ -25,9 +25,9 @@ pub struct Arguments {
     /// output
     #[arg(value_name = "DIR", conflicts_with = OUTPUT_FILE)]
     folder: Option<PathBuf>,
-    /// The form
-    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Format::Roff, conflicts_with = "folder")]
-    format: Format,
+    /// The form; that of the output file's extension where not given, else roff
+    #[arg(long, value_enum, value_name = "FORMAT", conflicts_with = "folder")]
+    format: Option<Format>,
     #[command(flatten)]
     output: OutputArguments,
 }
@@ -55,7 +55,7 @@ pub fn run(arguments: &Arguments) -> Outcome {
         }
         return Ok(Exit::Ok);
     }
-    let text = match arguments.format {
+    let text = match output::form(arguments.format, Format::Roff, &arguments.output)? {
         Format::Roff => roff(&root),
         Format::Markdown => reference(&root).into_bytes(),
     };

@@ -23,9 +23,9 @@ pub struct Arguments {
     input: TraceArguments,
     #[command(flatten)]
     reduce: ReduceArguments,
-    /// The form of the list
-    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Format::Text)]
-    format: Format,
+    /// The form of the list; that of the output file's extension where not given, else text
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    format: Option<Format>,
     #[command(flatten)]
     output: OutputArguments,
 }
@@ -43,11 +43,12 @@ enum Format {
 
 /// Lists the committed matches.
 pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
+    let format = output::form(arguments.format, Format::Text, &arguments.output)?;
     let (input, reading) = (&arguments.input.traces, &arguments.input.reading);
-    let keep = if arguments.format == Format::Json { Keep::Bindings } else { Keep::Rows };
+    let keep = if format == Format::Json { Keep::Bindings } else { Keep::Rows };
     let reduced = reduce::reduce(input, reading, &arguments.reduce, keep, terminal)?;
     if let Some(Interactions { records, names, .. }) = &reduced.interactions {
-        let text = match arguments.format {
+        let text = match format {
             Format::Csv => report::interactions::csv(records, names),
             Format::Json => report::interactions::json(records, names),
             Format::Text => report::interactions::text(records, names, terminal.look(&arguments.output)),
@@ -56,7 +57,7 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
         return Ok(Exit::Ok);
     }
     let matches = &reduced.reduction.matches;
-    let text = match arguments.format {
+    let text = match format {
         Format::Csv => report::matches::csv(matches),
         Format::Json => report::matches::json(matches),
         Format::Text => report::matches::text(matches, terminal.look(&arguments.output)),

@@ -35,6 +35,7 @@ pub struct Arguments {
 
 /// Merges sub-models: the same as making one of all their traces.
 pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
+    output::only(&arguments.output, &["json"])?;
     input::check_stdin_once(arguments.files.iter().chain(&arguments.reduce.rules))?;
     let most = arguments.keep_spans.unwrap_or(KEPT_SPANS);
     let summed = source::submodel(

@@ -5,6 +5,7 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, ErrorKind, StdoutLock, Write};
 use std::path::{Path, PathBuf};
 
+use clap::ValueEnum;
 use dyelog::diagnostic::{Diagnostic, Place};
 
 use crate::cli::args::OutputArguments;
@@ -48,6 +49,57 @@ pub fn check(path: &Path) -> Result<(), Failure> {
     open(path).map(drop).map_err(|error| unwritable(&path.display().to_string(), &error).into())
 }
 
+/// The form that was asked for, else that of the output file's ending, else the usual one.
+pub fn form<F: ValueEnum + Copy>(given: Option<F>, usual: F, arguments: &OutputArguments) -> Result<F, Failure> {
+    let endings = |form: F| form.to_possible_value().map_or(&[][..], |value| endings(value.get_name()));
+    let others = F::value_variants().iter().copied().filter(|form| endings(*form) != endings(usual));
+    let forms: Vec<(&[&str], F)> = std::iter::once(usual).chain(others).map(|form| (endings(form), form)).collect();
+    form_of(given, arguments, &forms)
+}
+
+/// Endings of the files of a form that arguments name so.
+fn endings(form: &str) -> &'static [&'static str] {
+    match form {
+        "text" | "plot" => &["txt"],
+        "json" => &["json"],
+        "jsonl" => &["jsonl"],
+        "csv" => &["csv"],
+        "xml" | "junit" => &["xml"],
+        "svg" => &["svg"],
+        "dot" => &["dot", "gv"],
+        "folded" => &["folded"],
+        "pprof" => &["pprof", "pb"],
+        "markdown" => &["md"],
+        "roff" => &["1", "man", "roff"],
+        _ => &[],
+    }
+}
+
+/// Refuses an output file with another ending than these, which are those of all that a command writes.
+pub fn only(arguments: &OutputArguments, endings: &[&str]) -> Result<(), Failure> {
+    let Some(ending) = arguments.output.as_deref().and_then(Path::extension) else { return Ok(()) };
+    let ending = ending.to_string_lossy().to_lowercase();
+    if endings.contains(&&*ending) { Ok(()) } else { Err(unknown_ending(arguments, &ending, endings, false)) }
+}
+
+/// That a file has an ending of no form that can be written, and which there are.
+fn unknown_ending(arguments: &OutputArguments, ending: &str, endings: &[&str], is_chosen: bool) -> Failure {
+    let known: Vec<String> = endings.iter().map(|own| format!("`.{own}`")).collect();
+    let path = arguments.output.as_deref().unwrap_or_else(|| Path::new("-"));
+    let place = Place::File { file: path.display().to_string().into() };
+    let message = format!("`.{ending}` is the ending of no form that can be written");
+    let finding = Diagnostic::error(codes::OTHER_NAME, place, message);
+    let finding = finding.with_note(format!("the endings are {}", known.join(", ")));
+    let finding = if is_chosen {
+        finding.with_hint("name the form by `--format`")
+    } else if known.iter().any(|own| own == "`.svg`") {
+        finding.with_hint("name it `.svg`; browsers and `rsvg-convert` make other pictures of it")
+    } else {
+        finding.with_hint(format!("name it {}", known[0]))
+    };
+    finding.into()
+}
+
 /// The form that was asked for, else that of the output file's ending; `forms` gives the endings of each, the first of which
 /// is that of a file without one.
 pub fn form_of<F: Copy>(given: Option<F>, arguments: &OutputArguments, forms: &[(&[&str], F)]) -> Result<F, Failure> {
@@ -59,14 +111,8 @@ pub fn form_of<F: Copy>(given: Option<F>, arguments: &OutputArguments, forms: &[
     let Some(ending) = path.extension() else { return Ok(usual) };
     let ending = ending.to_string_lossy().to_lowercase();
     let own = forms.iter().find(|(endings, _)| endings.contains(&&*ending)).map(|(_, form)| *form);
-    own.ok_or_else(|| {
-        let known: Vec<String> = forms.iter().flat_map(|(own, _)| *own).map(|own| format!("`.{own}`")).collect();
-        let place = Place::File { file: path.display().to_string().into() };
-        Diagnostic::error(codes::OTHER_NAME, place, format!("`.{ending}` is the ending of no form that can be written"))
-            .with_note(format!("the endings are {}", known.join(", ")))
-            .with_hint("name the form by `--format`")
-            .into()
-    })
+    let known: Vec<&str> = forms.iter().flat_map(|(own, _)| *own).copied().collect();
+    own.ok_or_else(|| unknown_ending(arguments, &ending, &known, true))
 }
 
 /// Endings of files by which programs tell their format.

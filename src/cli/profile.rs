@@ -50,9 +50,9 @@ pub struct ProfileArguments {
     records: Vec<PathBuf>,
     #[command(flatten)]
     analysis: AnalysisArguments,
-    /// The form of the profile
-    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Format::Text)]
-    format: Format,
+    /// The form of the profile; that of the output file's extension where not given, else text
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    format: Option<Format>,
     /// A page for a browser: coordinated hyperbolic trees of interfaces, calls and sums, and a flame graph
     #[arg(long, conflicts_with = "format")]
     html: bool,
@@ -173,9 +173,9 @@ pub struct DiffArguments {
     fail_if: Vec<String>,
     #[command(flatten)]
     analysis: AnalysisArguments,
-    /// The form of the comparison
-    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Form::Text)]
-    format: Form,
+    /// The form of the comparison; that of the output file's extension where not given, else text
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    format: Option<Form>,
     #[command(flatten)]
     shown: ShownArguments,
     #[command(flatten)]
@@ -267,6 +267,7 @@ fn profile(arguments: &ProfileArguments, terminal: &mut Terminal) -> Outcome {
     if arguments.html {
         return page(arguments, terminal);
     }
+    let format = output::form(arguments.format, Format::Text, &arguments.output)?;
     let keep_calls = if arguments.critical_path { usize::MAX } else { 0 };
     let profile = arguments.analysis.profile(&arguments.records, keep_calls, terminal)?;
     let critical = CriticalPaths::of(&profile);
@@ -274,7 +275,7 @@ fn profile(arguments: &ProfileArguments, terminal: &mut Terminal) -> Outcome {
     let graph = Graph::of(&profile, &arguments.analysis.granularity());
     let shown = Shown { least: arguments.shown.least / 100.0, lines: arguments.shown.lines };
     let mut output = Output::open(&arguments.output)?;
-    match arguments.format {
+    match format {
         Format::Text => {
             let look = terminal.look(&arguments.output);
             output.text(&call_graph::text(&profile, &graph, shown, look))?;
@@ -294,7 +295,7 @@ fn profile(arguments: &ProfileArguments, terminal: &mut Terminal) -> Outcome {
 
 /// Writes a profile as a page.
 fn page(arguments: &ProfileArguments, terminal: &mut Terminal) -> Outcome {
-    output::check_ending(&arguments.output, &["html", "htm"], terminal);
+    output::only(&arguments.output, &["html", "htm"])?;
     let profile = arguments.analysis.profile(&arguments.records, call_graph::page::MOST_CALLS, terminal)?;
     let graph = Graph::of(&profile, &arguments.analysis.granularity());
     output::write(&arguments.output, &html(&arguments.records, &profile, &graph, None))?;
@@ -313,6 +314,7 @@ pub fn html(records: &[PathBuf], profile: &Profile, graph: &Graph, impact: Optio
 }
 
 fn compare(arguments: &DiffArguments, terminal: &mut Terminal) -> Outcome {
+    let format = output::form(arguments.format, Form::Text, &arguments.output)?;
     let renamings = Diagnostics::gather(arguments.map.iter().map(|text| Renaming::parse(text)))?;
     let limits = Diagnostics::gather(arguments.fail_if.iter().map(|text| Limit::parse(text)))?;
     input::check_stdin_once([&arguments.before, &arguments.after])?;
@@ -331,7 +333,7 @@ fn compare(arguments: &DiffArguments, terminal: &mut Terminal) -> Outcome {
         .zip(&limits)
         .map(|(text, limit)| (text.clone(), limit.breaches(&difference)))
         .collect();
-    let text = match arguments.format {
+    let text = match format {
         Form::Text => {
             let (least, look) = (arguments.shown.least / 100.0, terminal.look(&arguments.output));
             call_graph::difference_text(&difference, &breaches, least, arguments.shown.lines, look)
@@ -344,6 +346,11 @@ fn compare(arguments: &DiffArguments, terminal: &mut Terminal) -> Outcome {
 }
 
 fn convert(arguments: &ConvertArguments, terminal: &Terminal) -> Outcome {
+    let endings: &[&str] = match arguments.to {
+        To::Jsonl => &["jsonl", "json"],
+        To::Binary => &["calls", "bin"],
+    };
+    output::only(&arguments.output, endings)?;
     input::check_stdin_once(&arguments.records)?;
     let files = pipeline::unpacked(&input::inputs(&arguments.records))?;
     let target = match arguments.to {

@@ -51,6 +51,7 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
             .with_hint("name a file by `-o report.html`, or `-o -` to have it here all the same")
             .into());
     }
+    output::only(&arguments.output, &["html", "htm"])?;
     let mut source = source::load(&arguments.source, terminal)?;
     let solution = source
         .solve(|model| Ok(solve(model, &SolveOptions::default(), None, &mut ())?.results))

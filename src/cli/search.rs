@@ -100,9 +100,9 @@ pub struct Arguments {
     /// Events of each simulation at most
     #[arg(long, value_name = "N", default_value_t = 20_000_000)]
     events: u64,
-    /// The form of the answer
-    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Form::Text)]
-    format: Form,
+    /// The form of the answer; that of the output file's extension where not given, else text
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    format: Option<Form>,
     #[command(flatten)]
     output: OutputArguments,
 }
@@ -118,6 +118,7 @@ enum Solver {
 
 /// Searches.
 pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
+    let format = output::form(arguments.format, Form::Text, &arguments.output)?;
     let sought = arguments.largest.iter().chain(&arguments.smallest);
     whatif::well_formed([
         whatif::gather(arguments.set.iter().map(|text| check_change(text))),
@@ -172,7 +173,7 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     };
     progress.done();
     terminal.report(limit_is_open(&base.model, base.origins.as_ref()).as_slice());
-    let text = match arguments.format {
+    let text = match format {
         Form::Text => report::search::text(&found, terminal.look(&arguments.output)),
         Form::Json => report::search::json(&found),
     };

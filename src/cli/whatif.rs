@@ -51,9 +51,9 @@ pub struct Arguments {
     /// List the parameters that there are, with their values
     #[arg(long, conflicts_with_all = ["vary", "show", "against"])]
     list: bool,
-    /// The form of the results
-    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Format::Text)]
-    format: Format,
+    /// The form of the results; that of the output file's extension where not given, else text
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    format: Option<Format>,
     /// Draw plots for the terminal with plain letters
     #[arg(long)]
     ascii: bool,
@@ -81,11 +81,24 @@ enum Format {
 
 /// Asks what if.
 pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
+    let format = if arguments.list {
+        output::only(&arguments.output, &["txt"])?;
+        Format::Text
+    } else {
+        output::form(arguments.format, Format::Text, &arguments.output)?
+    };
+    let own: &[&str] = match format {
+        Format::Json => &["json"],
+        Format::Csv => &["csv"],
+        Format::Svg => &["svg"],
+        Format::Text | Format::Plot => &["txt"],
+    };
+    output::check_ending(&arguments.output, own, terminal);
     well_formed([
         gather(arguments.set.iter().map(|text| check_change(text))),
         gather(arguments.vary.iter().map(|text| check_axis(text))),
         gather(arguments.show.iter().map(|text| Figure::check(text))),
-        gather(std::iter::once(if arguments.list { Ok(()) } else { check_form(arguments) })),
+        gather(std::iter::once(if arguments.list { Ok(()) } else { check_form(arguments, format) })),
     ])?;
     let own = &arguments.source.files[..];
     let sets: Vec<&[PathBuf]> = [own].into_iter().chain(arguments.against.chunks(1)).collect();
@@ -107,13 +120,6 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
             failure => failure,
         })?;
     }
-    let own: &[&str] = match arguments.format {
-        Format::Json => &["json"],
-        Format::Csv => &["csv"],
-        Format::Svg => &["svg"],
-        Format::Text | Format::Plot => &["txt"],
-    };
-    output::check_ending(&arguments.output, if arguments.list { &["txt"] } else { own }, terminal);
     if !arguments.list {
         subjects.iter().try_for_each(|(_, questioned)| questioned.check())?;
     }
@@ -126,7 +132,7 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     let subjects: Vec<(String, Subject)> =
         subjects.into_iter().map(|(name, questioned)| (name, questioned.subject)).collect();
     let table = ask(arguments, &written, (&subjects, &before), terminal)?;
-    let text = match arguments.format {
+    let text = match format {
         Format::Text => whatif::text(&table, terminal.look(&arguments.output)),
         Format::Json => whatif::json(&table),
         Format::Csv => whatif::csv(&table),
@@ -184,8 +190,8 @@ fn ask(
 }
 
 /// Refuses a plot along no axis.
-fn check_form(arguments: &Arguments) -> Result<(), Diagnostic> {
-    if arguments.vary.is_empty() && matches!(arguments.format, Format::Svg | Format::Plot) {
+fn check_form(arguments: &Arguments, format: Format) -> Result<(), Diagnostic> {
+    if arguments.vary.is_empty() && matches!(format, Format::Svg | Format::Plot) {
         let message = "a plot needs a parameter that is varied: `--vary PATH=VALUES`";
         return Err(Diagnostic::error(codes::SWEEP, Place::Nowhere, message));
     }

@@ -56,17 +56,18 @@ pub struct Arguments {
     /// A rule file whose templates come before the shipped ones, and replace those of the same name; may be repeated
     #[arg(long, value_name = "FILE")]
     rules: Vec<PathBuf>,
-    /// The form of the answer
-    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Form::Text)]
-    format: Form,
+    /// The form of the answer; that of the output file's extension where not given, else text
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    format: Option<Form>,
     #[command(flatten)]
     output: OutputArguments,
 }
 
 /// Tells why a template does not take a node.
 pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
+    let format = output::form(arguments.format, Form::Text, &arguments.output)?;
     if is_rule_file(Path::new(&arguments.template)) {
-        let text = about_fact(arguments, terminal)?;
+        let text = about_fact(arguments, format, terminal)?;
         output::write(&arguments.output, &text)?;
         return Ok(Exit::Ok);
     }
@@ -75,7 +76,7 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     let files = study::traces(&arguments.traces, &name)?;
     input::check_stdin_once(files.iter().chain(&arguments.rules))?;
     if messages::are_messages(&files, &arguments.reading)? {
-        let text = about_message(arguments, &name, &files, terminal)?;
+        let text = about_message((arguments, format), &name, &files, terminal)?;
         output::write(&arguments.output, &text)?;
         return Ok(Exit::Ok);
     }
@@ -95,7 +96,7 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
             return ControlFlow::Continue(());
         }
         let answers: Vec<_> = nodes.iter().map(|&node| nearest(study, relations, &templates, node)).collect();
-        answer = Some(match arguments.format {
+        answer = Some(match format {
             Form::Text => {
                 let parts: Vec<String> = answers.iter().map(|one| report::text(study, one, look)).collect();
                 parts.join("\n")
@@ -111,7 +112,7 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
 
 /// Tells why a template on events does not take a message.
 fn about_message(
-    arguments: &Arguments,
+    (arguments, format): (&Arguments, Form),
     name: &NodeName,
     files: &[PathBuf],
     terminal: &mut Terminal,
@@ -126,14 +127,14 @@ fn about_message(
     };
     let found = message::find(&asked, Some(&arguments.template), terminal)?;
     let look = terminal.look(&arguments.output);
-    Ok(found.explained().zip(found.template).map_or_else(String::new, |(explained, template)| match arguments.format {
+    Ok(found.explained().zip(found.template).map_or_else(String::new, |(explained, template)| match format {
         Form::Text => explained.why_not(template, look),
         Form::Json => explained.why_not_json(template),
     }))
 }
 
 /// Tells why a fact does not hold: of all operations by the one where rules come nearest.
-fn about_fact(arguments: &Arguments, terminal: &mut Terminal) -> Result<String, Failure> {
+fn about_fact(arguments: &Arguments, format: Form, terminal: &mut Terminal) -> Result<String, Failure> {
     let file = PathBuf::from(&arguments.template);
     if arguments.traces.is_empty() {
         let finding = Diagnostic::error(codes::ARGUMENTS, Place::Nowhere, "there is no trace to look for the fact in");
@@ -183,7 +184,7 @@ fn about_fact(arguments: &Arguments, terminal: &mut Terminal) -> Result<String, 
         return Err(nearest.unnamed.told(finding).into());
     };
     let (mut text, facts): (String, Vec<Json>) = best.verdicts.into_iter().unzip();
-    if arguments.format == Form::Json {
+    if format == Form::Json {
         return Ok(format!("{:#}\n", json!({ "dyelog-why-not-facts": 1, "facts": facts })));
     }
     if best.holds {

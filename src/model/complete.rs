@@ -95,7 +95,8 @@ pub fn complete_as_traced(
     let traced = traced.unwrap_or(&own);
     let chosen = chosen::findings(sub, &parts.customers);
     for (customer, finding) in parts.customers.iter_mut().zip(&chosen) {
-        load::leave_open(&mut customer.scenario_total, finding.is_some());
+        let is_chosen = finding.is_some() || outcomes::is_biased(&customer.scenario_total);
+        load::leave_open(&mut customer.scenario_total, is_chosen);
     }
     let mut clones = Clones::default();
     let loads = choose_loads(&parts, configuration, (traced, &known), &demands, &mut clones, &mut findings);
@@ -143,6 +144,7 @@ pub fn complete_as_traced(
     findings.extend(found);
     findings.extend(traced.note());
     findings.extend(traced.throttled_finding());
+    findings.extend(traced.unknown_cores_finding());
     findings.extend(traced.measured_note());
     findings.extend(traced.others_finding(&built.origins.others));
     findings.extend(traced.pools_note(sub));

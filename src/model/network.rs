@@ -121,10 +121,12 @@ fn unrecorded_ways(parts: &Parts<'_>, usual: f64) -> Vec<String> {
     let told = |(task, entries): (&str, Vec<EntryIndex>)| {
         let totals = entries.iter().map(|index| parts.sub.entry(*index));
         let is_called = totals.clone().all(|entry| entry.interaction == Interaction::Rendezvous);
+        // Calls to one that recorded spans with the very times of these are not on their way either.
+        let is_silent = totals.clone().any(|entry| entry.silent > 0);
         let (invocations, own) =
             totals.fold((0, 0.0), |(count, own), entry| (count + entry.invocations, own + entry.own_time()));
         let own = own / invocations.max(1) as f64;
-        (is_called && own > 0.0 && !is_recorded(parts, &entries)).then(|| {
+        (is_called && is_silent && own > 0.0 && !is_recorded(parts, &entries)).then(|| {
             format!(
                 "`{task}` records no spans: the {} that calls to it take count as its own time, in which {} may be on the way, as for others, and what it waits for is, too",
                 milliseconds(own),

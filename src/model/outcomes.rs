@@ -44,6 +44,11 @@ impl Timeouts {
     }
 }
 
+/// Whether operations look like a sample that prefers failures: systems that fail so often are rarer than these.
+pub fn is_biased(total: &ScenarioTotal) -> bool {
+    total.operations >= FEWEST && total.failures.saturating_mul(20) >= total.operations.saturating_mul(19)
+}
+
 /// Counts them by scenario and by entry.
 pub fn note(parts: &Parts<'_>, sub: &SubModel, model: &Model, origins: &Origins) -> Option<Diagnostic> {
     let total: (u64, u64) = parts
@@ -82,10 +87,6 @@ pub fn note(parts: &Parts<'_>, sub: &SubModel, model: &Model, origins: &Origins)
     for line in scenarios.take(SHOWN).chain(entries.take(SHOWN)) {
         note = note.with_note(line);
     }
-    // Systems that fail so often are rarer than samples of failures.
-    let is_biased = |total: &ScenarioTotal| {
-        total.operations >= FEWEST && total.failures.saturating_mul(20) >= total.operations.saturating_mul(19)
-    };
     for own in failing.iter().filter(|own| is_biased(&own.scenario_total)).take(SHOWN) {
         note.severity = Severity::Warning;
         let name = &own.scenario;

@@ -259,7 +259,7 @@ pub fn steady_part(sub: &SubModel) -> Option<SteadyPart> {
     let seconds = |at: i64| short(at.abs_diff(first) as f64 * 1e-9);
     let part = nanoseconds(&starts) as f64 / whole as f64 * 100.0;
     let taken = format!(
-        "the model is of the {} % of the recording from {} s to {} s, in which nothing changes",
+        "the model is of the {} % of the recording from {} s to {} s, in which no such change was found",
         part.round(),
         seconds(starts.start),
         seconds(starts.end)

@@ -1,6 +1,7 @@
 //! Measured utilisation: whose it is, and how busy that was while traces were recorded.
 
 mod over_time;
+mod plausible;
 mod resources;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -138,10 +139,12 @@ pub fn measured(
     }
     let mut measured = Measured::default();
     for (processor, own) in found {
-        let means = over_time(&own, window, shift);
+        let mut means = over_time(&own, window, shift);
         if means.is_empty() {
             return Err(apart(own[0], window, shift).into());
         }
+        let there = tasks.get(&processor).and_then(|tasks| plausible::there(sub, tasks, window));
+        findings.extend(there.and_then(|there| plausible::as_percent(&mut means, there, &processor)));
         let machines = known.machines_of(&processor);
         let seen: BTreeSet<&str> = means.iter().filter_map(|own| known.whose(own.series)?.1).collect();
         let is_part = !seen.is_empty() && seen.len() < machines;
@@ -170,6 +173,12 @@ pub fn measured(
             (Busy::Cores(sum), _) if is_part => Busy::Cores(sum * machines as f64 / seen.len() as f64),
             (busy, _) => busy,
         };
+        let is_given = is_given(configuration, &processor);
+        if let (Busy::Cores(cores), Some(there), false) = (busy, there, is_given)
+            && let Some(error) = plausible::beyond(own[0], &processor, cores, there)
+        {
+            return Err(error.into());
+        }
         measured.processors.insert(processor, busy);
     }
     for (processor, own) in whole {
@@ -179,6 +188,13 @@ pub fn measured(
         }
     }
     Ok((measured, findings))
+}
+
+/// Whether settings, resources or metrics tell how many servers a processor has.
+fn is_given(configuration: &Configuration, processor: &str) -> bool {
+    let settings = configuration.processors.get(processor);
+    settings.and_then(|own| own.multiplicity).or(configuration.defaults.multiplicity).is_some()
+        || configuration.cores.contains_key(processor)
 }
 
 /// That what was measured of some of the services on a processor is left out, where how busy processors were is all that counts.

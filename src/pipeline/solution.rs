@@ -3,12 +3,11 @@
 use crate::diagnostic::{Diagnostic, Diagnostics, Severity};
 use crate::lqn::model::Model;
 use crate::lqn::results::Results;
-use crate::model::ScenarioOrigin;
 use crate::pipeline::source::Source;
 use crate::solve::codes;
 use crate::study::backlog::{Backlog, beside_backlogs};
 use crate::study::outlook::Outlook;
-use crate::study::{self, ScenarioResult};
+use crate::study::{self, ScenarioResult, about_scenarios};
 
 /// What a solver made of a model.
 #[derive(Clone, Debug)]
@@ -49,8 +48,8 @@ impl Source {
             }
             Ok(results) => (results, Vec::new()),
             Err(Diagnostics(found)) => {
-                let told = |own| with_guess(self.about_its_scenario(own), self.may_guess_threads());
-                doubtful.extend(found.into_iter().map(told));
+                let Diagnostics(found) = about_scenarios(&self.model, self.origins.as_ref(), Diagnostics(found));
+                doubtful.extend(found.into_iter().map(|own| with_guess(own, self.may_guess_threads())));
                 return Err(Diagnostics(doubtful));
             }
         };
@@ -58,24 +57,6 @@ impl Source {
         let origins = self.origins.as_ref();
         doubtful.extend(origins.and_then(study::few_operations));
         Ok(Solution { results, doubtful, backlogs })
-    }
-
-    /// An error about the customers of a model that was made of traces, as one about their scenario: nobody has seen the name of their task.
-    fn about_its_scenario(&self, error: Diagnostic) -> Diagnostic {
-        let customers = |own: &&ScenarioOrigin| {
-            let task = own.customer.map(|task| &self.model.tasks[task.index()].name);
-            task.is_some_and(|name| error.message.contains(&format!("`{name}`")))
-        };
-        let mut scenarios = self.origins.iter().flat_map(|origins| &origins.scenarios);
-        match scenarios.find(customers).filter(|_| error.code == codes::SOURCE) {
-            Some(scenario) => {
-                let message = format!("operations of scenario `{}` take no time in the model", scenario.name);
-                Diagnostic::error(codes::SOURCE, error.place, message)
-                    .with_note("customers who wait for nothing begin infinitely many of them")
-                    .with_hint("traces without times tell structure alone: give demands under `[demand]`, or `think_time` under the scenario")
-            }
-            None => error,
-        }
     }
 
     /// Whether the model was made of messages alone, and the threads that they belong to were not guessed.

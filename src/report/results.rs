@@ -116,6 +116,11 @@ fn short(share: f64) -> String {
     format!("{share:.digits$}")
 }
 
+/// A time or a number of threads; a dash where there is no steady state: queues grow, and these with them.
+fn steady(results: &Results, figure: impl FnOnce() -> String) -> String {
+    if results.convergence.saturated { "–".to_owned() } else { figure() }
+}
+
 fn half_widths(results: &Results) -> Option<&HalfWidths> {
     results.simulated.as_ref().map(|simulated| &simulated.half_widths)
 }
@@ -221,7 +226,11 @@ fn tasks(model: &Model, results: &Results) -> Table {
             },
             multiplicity(task.multiplicity).into(),
             figure(result.throughput, half.map(|half| half.throughput)).into(),
-            busy(result.utilization, half.map(|half| half.utilization), servers),
+            if results.convergence.saturated {
+                steady(results, String::new).into()
+            } else {
+                busy(result.utilization, half.map(|half| half.utilization), servers)
+            },
             figure(result.processor_utilization, half.map(|half| half.processor_utilization)).into(),
         ]);
     }
@@ -242,9 +251,10 @@ fn entries(model: &Model, results: &Results, origins: Option<&Origins>) -> Table
     ]);
     for (index, (entry, result)) in model.entries.iter().zip(&results.entries).enumerate() {
         let half = half_widths(results).map(|half| &half.entries[index]);
-        let service = |phase: usize| time_figure(result.service[phase], half.map(|half| half.service[phase]));
+        let service =
+            |phase: usize| steady(results, || time_figure(result.service[phase], half.map(|half| half.service[phase])));
         let later = |phase: usize| if result.service[phase] == 0.0 { String::new() } else { service(phase) };
-        let open = result.open_response.map(|open| time_figure(open, half.and_then(|half| half.open_response)));
+        let open = |open: f64| steady(results, || time_figure(open, half.and_then(|half| half.open_response)));
         table.row(vec![
             names::entry(model, EntryId::from(index)).into_owned(),
             names::task(model, entry.task).into_owned(),
@@ -252,8 +262,8 @@ fn entries(model: &Model, results: &Results, origins: Option<&Origins>) -> Table
             service(0),
             later(1),
             later(2),
-            open.unwrap_or_default(),
-            figure(result.utilization, half.map(|half| half.utilization)),
+            result.open_response.map(open).unwrap_or_default(),
+            steady(results, || figure(result.utilization, half.map(|half| half.utilization))),
             origins.map(|origins| demand_sources(&origins.entries[index])).unwrap_or_default(),
         ]);
     }
@@ -268,7 +278,7 @@ fn activities(model: &Model, results: &Results) -> Table {
             names::activity(model, ActivityId::from(index)).into_owned(),
             names::task(model, activity.task).into_owned(),
             figure(result.throughput, half.map(|half| half.throughput)),
-            time_figure(result.service, half.map(|half| half.service)),
+            steady(results, || time_figure(result.service, half.map(|half| half.service))),
         ]);
     }
     table
@@ -283,7 +293,7 @@ fn calls(model: &Model, results: &Results) -> Table {
             names::entry(model, call.to).into_owned(),
             kind(call.kind).to_owned(),
             phase,
-            time_figure(call.waiting, half_widths(results).map(|half| half.calls[index])),
+            steady(results, || time_figure(call.waiting, half_widths(results).map(|half| half.calls[index]))),
         ]);
     }
     table

@@ -48,5 +48,5 @@ pub mod validation;
 pub mod waterfall;
 
 pub use percentiles::percentiles_unlike_traced;
-pub use scenario::{ScenarioResult, few_operations};
+pub use scenario::{ScenarioResult, about_scenarios, few_operations};
 pub use unlike::unlike_traced;

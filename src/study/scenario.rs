@@ -1,6 +1,6 @@
 //! What a model predicts for the scenarios that it was made of.
 
-use crate::diagnostic::{Diagnostic, Place};
+use crate::diagnostic::{Diagnostic, Diagnostics, Place};
 use crate::lqn::Model;
 use crate::lqn::results::Results;
 use crate::model::{Load, LoadReason, Origins, ScenarioOrigin, alike, codes};
@@ -105,4 +105,25 @@ pub fn few_operations(origins: &Origins) -> Option<Diagnostic> {
 /// Whether a rate is about the traced one.
 pub(super) fn is_about(value: f64, traced: f64) -> bool {
     (value / traced - 1.0).abs() <= ABOUT
+}
+/// Errors about the customers of a model that was made of traces, as those about their scenarios: nobody has seen the names of their tasks.
+#[must_use]
+pub fn about_scenarios(model: &Model, origins: Option<&Origins>, errors: Diagnostics) -> Diagnostics {
+    let about = |error: Diagnostic| {
+        let customers = |own: &&ScenarioOrigin| {
+            let task = own.customer.map(|task| &model.tasks[task.index()].name);
+            task.is_some_and(|name| error.message.contains(&format!("`{name}`")))
+        };
+        let mut scenarios = origins.into_iter().flat_map(|origins| &origins.scenarios);
+        match scenarios.find(customers).filter(|_| error.code == crate::solve::codes::SOURCE) {
+            Some(scenario) => {
+                let message = format!("operations of scenario `{}` take no time in the model", scenario.name);
+                Diagnostic::error(crate::solve::codes::SOURCE, error.place, message)
+                    .with_note("customers who wait for nothing begin infinitely many of them")
+                    .with_hint("traces without times tell structure alone: give demands under `[demand]`, or `think_time` under the scenario")
+            }
+            None => error,
+        }
+    };
+    Diagnostics(errors.0.into_iter().map(about).collect())
 }

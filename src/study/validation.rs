@@ -11,6 +11,7 @@ use crate::model::utilisation::Busy;
 use crate::model::{Configuration, complete, placed_as_in, traced};
 use crate::solve::bounds::Resource;
 use crate::solve::{SolveOptions, solve};
+use crate::study::about_scenarios;
 use crate::study::at_load::{AtLoad, ScenarioLoad, at_load, responses};
 use crate::study::figure::{Figure, Measure, Quantity};
 use crate::study::interval::{Interval, others, solutions};
@@ -150,7 +151,9 @@ pub fn validate(
     let mut at = at_load(model, &loads);
     let mut missing = std::mem::take(&mut at.missing);
     missing.extend(unknown.iter().map(|name| format!("scenario `{name}`: the traces do not tell its rate")));
-    let results = solve(&at.model, &SolveOptions::default(), None, &mut ())?.results;
+    let results = solve(&at.model, &SolveOptions::default(), None, &mut ())
+        .map_err(|errors| about_scenarios(&at.model, Some(&at.origins), errors))?
+        .results;
     if results.convergence.saturated {
         missing.push("the model has no steady state under this load, so that it predicts no responses".to_owned());
     }

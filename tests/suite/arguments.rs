@@ -23,6 +23,36 @@ fn outputs_settings_and_goals_are_looked_at_before_the_traces() {
         (&["solve", "none.angio", "-o", "x.xyz"], "C007"),
         (&["simulate", "none.angio", "-o", "x.xyz"], "C007"),
         (&["model", "none.angio", "-o", "x.xyz"], "C007"),
+        (&["bottleneck", "none.angio", "-o", "x.foo"], "C007"),
+        (&["calibrate", "none.angio", "-o", "x.yaml"], "C007"),
+        (&["search", "none.angio", "--largest", "load", "--goal", "response < 1", "-o", "x.bmp"], "C007"),
+        (&["trace", "stat", "none.angio", "-o", "x.bmp"], "C007"),
+        (&["trace", "check", "none.angio", "-o", "x.bmp"], "C007"),
+        (&["trace", "show", "none.angio", "-o", "x.bmp"], "C007"),
+        (&["trace", "convert", "none.angio", "-o", "x.bmp"], "C007"),
+        (&["diff", "none.angio", "none.angio", "-o", "x.bmp"], "C007"),
+        (&["compare", "none.angio", "-o", "x.bmp"], "C007"),
+        (&["coverage", "none.angio", "-o", "x.bmp"], "C007"),
+        (&["matches", "none.angio", "-o", "x.bmp"], "C007"),
+        (&["merge", "none.angio", "-o", "x.bmp"], "C007"),
+        (&["config", "init", "none.angio", "-o", "x.bmp"], "C007"),
+        (&["explain", "none.angio", "--entry", "e", "-o", "x.bmp"], "C007"),
+        (&["why-not", "rpc", "none.angio:1", "-o", "x.bmp"], "C007"),
+        (&["whatif", "none.angio", "-o", "x.bmp"], "C007"),
+        (&["whatif", "none.angio", "--list", "-o", "x.json"], "C007"),
+        (&["report", "none.angio", "-o", "x.pdf"], "C007"),
+        (&["profile", "none.jsonl", "-o", "x.bmp"], "C007"),
+        (&["profile", "none.jsonl", "--html", "-o", "x.json"], "C007"),
+        (&["impact", "none.jsonl", "-e", "e", "-o", "x.bmp"], "C007"),
+        (&["draw", "lqn", "none.angio", "-o", "x.bmp"], "C007"),
+        (&["draw", "toeg", "none.angio", "-o", "x.bmp"], "C007"),
+        (&["draw", "msc", "none.angio", "-o", "x.dot"], "C007"),
+        (&["lqn", "check", "none.lqn", "-o", "x.bmp"], "C007"),
+        (&["rules", "doc", "none.dl", "-o", "x.bmp"], "C007"),
+        (&["rules", "check", "none.dl", "-o", "x.bmp"], "C007"),
+        (&["rules", "profile", "none.dl", "none.angio", "-o", "x.bmp"], "C007"),
+        (&["query", "--relation", "span", "none.jsonl", "-o", "no-such-folder/x"], "C002"),
+        (&["query", "--relation", "span", "none.jsonl", "-o", "x.csv"], "C005"),
         (&["whatif", "none.angio", "--set", "processor.db"], "M040"),
         (&["whatif", "none.angio", "--set", "procesor.db.speed=2"], "M041"),
         (&["whatif", "none.angio", "--vary", "processor.db.speed=1..x"], "M043"),
@@ -58,6 +88,29 @@ fn a_form_is_named_by_the_ending_or_by_the_argument() {
     assert_eq!([solve("x", &[]), solve("x.txt", &[]), solve("x.xyz", &["--format", "json"])], [0; 3]);
     let text = fs::read_to_string(path("x.xyz")).expect("it was written");
     assert!(serde_json::from_str::<Value>(&text).is_ok_and(|document| document["dyelog-results"] == 1));
+    for (arguments, name, begins) in [
+        (&["bottleneck", "traces/shop.otlp.jsonl"][..], "b.json", "{"),
+        (&["trace", "stat", "traces/rpc.angio"], "s.json", "{"),
+        (&["whatif", "traces/shop.otlp.jsonl"], "w.csv", "\"scenario."),
+        (&["matches", "traces/rpc.angio"], "m.csv", "scenario"),
+        (&["draw", "lqn", "traces/shop.otlp.jsonl"], "d.gv", "digraph"),
+    ] {
+        let (code, _, words) = run(&[arguments, &["-o", &path(name)]].concat());
+        let text = fs::read_to_string(path(name)).expect("it was written");
+        assert!(code == 0 && text.starts_with(begins), "{arguments:?}: {words}{text:.80}");
+    }
+}
+
+/// Which endings there are is told where another one is refused.
+#[test]
+fn endings_that_are_known_are_told() {
+    let words = refused(&["bottleneck", "none.angio", "-o", "x.foo"]);
+    assert!(
+        words.contains("the endings are `.txt`, `.json`") && words.contains("name the form by `--format`"),
+        "{words}"
+    );
+    let words = refused(&["calibrate", "none.angio", "-o", "x.yaml"]);
+    assert!(words.contains("the endings are `.json`") && words.contains("name it `.json`"), "{words}");
 }
 
 /// Every document of JSON begins with its kind and the version of its form.

@@ -320,6 +320,47 @@ fn utilisation_is_read_in_all_forms_and_checked() {
     }
 }
 
+/// One thread on a machine of four cores: an eighth of all cores is half of a server. How many cores there are decides.
+#[test]
+fn units_that_cannot_be_told_apart_are_held_against_spans() {
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let at = folder.path();
+    let write = |name: &str, text: &str| fs::write(at.join(name), text).expect("the folder is writable");
+    write("t.jsonl", &spans(&station(5, 1, 0.5, 3000), 1000, |_| true));
+    let of = |metric: &str, value: f64, more: &str| {
+        let line =
+            |second: u64| format!("{metric}{{service_name=\"host\"}} {value} {}\n", (1_700_000_000 + second) * 1000);
+        write("m.prom", &((0..70).map(line).collect::<String>() + more));
+        run(at, &["solve", "t.jsonl", "--format", "json", "--utilisation", "m.prom"])
+    };
+    let busy = |text: &str| {
+        let document: serde_json::Value = serde_json::from_str(text).expect("it is JSON");
+        document["processors"]
+            .as_array()
+            .expect("a list")
+            .iter()
+            .fold(0.0, |most: f64, own| own["utilization"].as_f64().map_or(most, |busy| most.max(busy)))
+    };
+    let near = |found: f64| assert!((found / 0.5 - 1.0).abs() < 0.06, "{found}");
+    let (code, text, words) = of("process_cpu_utilization", 0.125, "");
+    assert!(code == 0 && words.contains("warning[M061]") && words.contains("Both agree on 4 cores"), "{words}");
+    near(busy(&text));
+    let (code, text, words) =
+        of("process_cpu_utilization", 0.125, "system_cpu_logical_count{service_name=\"host\"} 4\n");
+    assert!(code == 0 && !words.contains("M061") && words.contains("0.5 servers busy"), "{words}");
+    near(busy(&text));
+    // By one name some send cores, and some percent of one.
+    let (code, text, words) = of("container_cpu_utilization", 50.0, "");
+    assert!(code == 0 && words.contains("note[M061]") && words.contains("taken for percent of one core"), "{words}");
+    near(busy(&text));
+    let (code, text, words) = of("container_cpu_utilization", 0.5, "");
+    assert!(code == 0 && !words.contains("M061"), "{words}");
+    near(busy(&text));
+    // No unit makes that of it.
+    let (code, _, words) = of("k8s_pod_cpu_utilization", 50.0, "");
+    assert!(code == 2 && words.contains("error[M061]") && words.contains("50 cores were busy"), "{words}");
+}
+
 #[test]
 fn a_model_is_calibrated_solved_and_validated() {
     let folder = tempfile::tempdir().expect("a scratch folder");

@@ -530,9 +530,14 @@ fn models_and_traces_do_not_mix() {
 #[test]
 fn a_name_of_another_format_is_told_of() {
     let folder = Folder::new();
-    for (name, told) in [("p.png", true), ("p.svg", false), ("p", false)] {
-        let drawn = run(&["draw", "lqn", FIGURE, "-o", &shown(&folder.path(name))]);
-        assert_eq!((drawn.code, drawn.err.contains("[C007]")), (0, told), "{name}: {}", drawn.err);
+    for (name, format, code, told) in [
+        ("p.png", &[][..], 2, true),
+        ("p.png", &["--format", "svg"], 0, true),
+        ("p.svg", &[], 0, false),
+        ("p", &[], 0, false),
+    ] {
+        let drawn = run(&[&["draw", "lqn", FIGURE, "-o", &shown(&folder.path(name))], format].concat());
+        assert_eq!((drawn.code, drawn.err.contains("[C007]")), (code, told), "{name}: {}", drawn.err);
     }
     let swept = ["whatif", FIGURE, "--vary", "defaults.multiplicity=1..2", "--format", "svg", "-o"];
     let swept = run(&[&swept[..], &[&shown(&folder.path("p.pdf"))]].concat());

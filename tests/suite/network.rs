@@ -71,6 +71,19 @@ fn half_calls_and_messages_are_on_no_way() {
     assert_eq!(of_web("1 - web server GET 0 20\n2 1 web producer q 3 4\n3 2 mail consumer q 6 30"), (0, 0.0));
 }
 
+/// A service whose spans have the very times of their calls recorded them: nothing is on the way to it.
+#[test]
+fn spans_with_the_times_of_their_calls_are_spans() {
+    let told = |db: &str| {
+        let table = format!(
+            "1 - web server GET 0 20\n2 1 web client q 3 11 peer=db\n{db}4 1 web client r 12 18\n5 4 app server r 13 17"
+        );
+        let (_, findings, _) = complete(&submodel(&table), &Configuration::default()).expect("it is sound");
+        findings.iter().flat_map(|finding| &finding.notes).any(|note| note.contains("`db` records no spans"))
+    };
+    assert!(told("") && !told("3 2 db server q 3 11\n"));
+}
+
 /// From the client to the first server, from its sending to the next server, and from that one to the client.
 #[test]
 fn the_hops_of_a_forwarded_call_are_the_callers() {

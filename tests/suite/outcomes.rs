@@ -97,6 +97,12 @@ fn a_sample_of_failures_is_named() {
     assert!(told.contains("looks like a sample that prefers failures"), "{told}");
     let file = folder.file("u.jsonl", &trace());
     assert!(!run(&["solve", &file]).err.contains("prefers failures"));
+    // Trace identifiers that fill their range do not make it all there is.
+    let all = crate::servers::spans(&crate::servers::station(3, 1, 0.3, 300), 1, |_| true);
+    let failed = folder.file("v.jsonl", &all.replace("\"kind\":2,", "\"kind\":2,\"status\":{\"code\":2},"));
+    let told = run(&["solve", &failed]).err;
+    assert!(told.contains("prefers failures") && told.contains("lower bounds"), "{told}");
+    assert!(!told.contains("all operations are taken to be traced"), "{told}");
 }
 
 /// Work of 2 ms, an SDK's span around tries of 4 ms of which each third fails at first, and 40 ms before the next try.

@@ -186,6 +186,18 @@ fn one_server_that_serves_in_the_order_of_arrival_is_told_from_one_that_is_share
     }
 }
 
+/// A recording that begins in the midst of an overload, as a part of one does, has not those for whom its first requests waited. Their wait is no work.
+#[test]
+fn whom_the_first_requests_waited_for_is_no_demand() {
+    for seed in 1..=3 {
+        let stays = &line(seed, 1.2, 3000)[1800..];
+        let backlog = stays[0].1 - stays[0].0;
+        assert!(backlog > 100.0 * DEMAND, "{backlog}");
+        let (model, _) = completed(&spans(stays, 1, |_| true), "");
+        assert!((demand(&model) / DEMAND - 1.0).abs() < 0.08, "{seed}: {}", demand(&model));
+    }
+}
+
 /// Regular work queues less than exponential work, which shows only where queueing is told from it. A recording cuts off some operations at its ends, whose first
 /// spans are missing then: that is no sampling.
 #[test]

@@ -290,7 +290,7 @@ fn the_steady_part_is_modelled() {
         assert!((own / DEMAND - 1.0).abs() < 0.05, "{own}");
         assert!((arrivals / rate - 1.0).abs() < 0.05, "{arrivals}");
         assert!((2900..=3200).contains(&operations), "{operations}");
-        assert!(told[0].notes.iter().any(|note| note.contains("in which nothing changes")), "{told:?}");
+        assert!(told[0].notes.iter().any(|note| note.contains("in which no such change was found")), "{told:?}");
         let (_, _, operations, told) = modelled(&file, "recording = \"all\"");
         assert_eq!(operations, 4000);
         assert!(told[0].notes.iter().any(|note| note.contains("predicts neither part")), "{told:?}");

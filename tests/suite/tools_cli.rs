@@ -240,6 +240,45 @@ fn models_and_results_are_compared_by_name() {
     assert!(run(&["diff", &lacking, &analytic]).out.contains("appeared  entries"));
 }
 
+/// What traces have no name for is called in words where people read of it, and as in the model for programs.
+#[test]
+fn parts_of_entries_and_customers_are_called_in_words() {
+    let shop = "traces/shop.otlp.jsonl";
+    let compared = |more: &[&str]| run(&[&["diff", shop, "traces/figure-3.angio"], more].concat()).out;
+    let text = compared(&[]);
+    assert!(text.contains("GET /product/{id}, fork 1 branch 1") && text.contains("users of a"), "{text}");
+    assert!(!text.contains(".b1.1") && !text.contains("Cu_"), "{text}");
+    assert!(compared(&["--format", "json"]).contains("GET /product/{id}.b1.1"));
+    let page = run(&["report", shop, "-o", "-"]).out;
+    assert!(page.contains("GET /product/{id}, step 1") && !page.contains("GET /product/{id}.s0"));
+    let told = run(&["explain", shop, "--entry", "GET /product/{id}"]).out;
+    assert!(told.contains("demand, activity GET /product/{id}, step 1:") && !told.contains(".s0"), "{told}");
+    // Either name is understood.
+    let [words, model] =
+        ["GET /product/{id}, step 1", "GET /product/{id}.s0"].map(|name| run(&["explain", shop, "--demand", name]));
+    assert!(words.code == 0 && words.out == model.out, "{}{}", words.out, words.err);
+    // Whoever solves it.
+    for command in [&["bottleneck"][..], &["whatif"], &["draw", "lqn", "--results"]] {
+        let refused = run(&[command, &["traces/figure-3.angio"]].concat()).err;
+        let is_told = refused.contains("operations of scenario `a` take no time in the model");
+        assert!(is_told && !refused.contains("Cu_a"), "{refused}");
+    }
+}
+
+/// Where more arrives than is served, times and busy threads grow for as long as one looks: there are none.
+#[test]
+fn without_a_steady_state_there_are_no_times() {
+    let folder = Folder::new();
+    let config = folder.file("c.toml", "[scenario.\"gateway GET /product/{id}\"]\nrate = \"3000/s\"\n");
+    let solved = run(&["solve", "traces/shop.otlp.jsonl", "--config", &config]);
+    assert!(solved.out.contains("there is no steady state"), "{}{}", solved.out, solved.err);
+    let entry = solved.out.lines().find(|line| line.starts_with("POST /checkout/{id}")).expect("there is a row");
+    assert!(entry.matches('–').count() >= 3, "{entry}");
+    let page = run(&["report", "traces/shop.otlp.jsonl", "--config", &config, "-o", "-"]).out;
+    let table = &page[page.find("time from acceptance to reply").expect("there is a table")..];
+    assert!(table[..table.find("</table>").expect("it ends")].contains("–"));
+}
+
 /// Two recordings of one system differ by chance: what is within the intervals of both is counted. What takes longer is listed.
 #[test]
 fn differences_within_their_intervals_are_counted() {

@@ -20,15 +20,15 @@ const ERRORS: f64 = 4.0;
 
 /// The numbers that samplers make of identifiers.
 const SAMPLERS: [fn(u128) -> u64; 8] = [
-    // Jaeger's clients, OpenTelemetry for Go.
+    // Jaeger's clients.
     |id| (id as u64) << 1,
-    // OpenTelemetry for Go, older.
-    |id| ((id >> 64) as u64) << 1,
+    // OpenTelemetry for Go, older: the first 63 bits of an identifier. It keeps no negative numbers below one half, as .NET's does.
+    |id| (id >> 64) as u64,
     // OpenTelemetry for Java, Zipkin's collector.
     |id| (id as u64 as i64).unsigned_abs() << 1,
     // OpenTelemetry for .NET.
     |id| ((id >> 64) as u64 as i64).unsigned_abs() << 1,
-    // OpenTelemetry for Python, whose identifiers have 128 bits. Shorter ones have 63 bits often, and fill but half of its range.
+    // OpenTelemetry for Python and Go, whose identifiers have 128 bits. Shorter ones have 63 bits often, and fill but half of its range.
     |id| if id >> 64 == 0 { u64::MAX } else { id as u64 },
     // OpenTelemetry for JavaScript.
     |id| ((id ^ (id >> 32) ^ (id >> 64) ^ (id >> 96)) as u64) << 32,
@@ -37,6 +37,9 @@ const SAMPLERS: [fn(u128) -> u64; 8] = [
     // Datadog.
     |id| (id as u64).wrapping_mul(1_111_111_111_111_111_111),
 ];
+
+/// Samplers that take 64 bits of a half as they are: of the first and of the last half.
+const UNSIGNED: [usize; 2] = [1, 4];
 
 /// What a ratio sampler did.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -107,7 +110,8 @@ impl KeptIds {
         let all = if self.count < ENOUGH { CHANCE.powf(1.0 / self.count as f64) } else { ALL };
         // One sampler's part can look like a greater part of another's.
         let part = |(sampler, own)| Some(Sampling { sampler, probability: self.one(own)? });
-        let parts = self.numbers.iter().enumerate().filter_map(part).filter(|own| own.probability < all);
+        let numbers = self.in_range();
+        let parts = numbers.iter().enumerate().filter_map(part).filter(|own| own.probability < all);
         let fills = || self.one(&self.numbers[0]).filter(|_| self.count >= ENOUGH);
         parts
             .min_by(|left, right| left.probability.total_cmp(&right.probability))
@@ -120,7 +124,8 @@ impl KeptIds {
         let own = self.sampling()?;
         let mut together = *self;
         together.merge(others);
-        let (count, numbers) = (together.count as f64, &together.numbers[own.sampler]);
+        let (count, numbers) = (together.count as f64, together.in_range());
+        let numbers = &numbers[own.sampler];
         let all = Self::of_numbers(numbers, count).filter(|all| own.probability < ALL * all)?;
         let mean = numbers.sum as f64 / count / 2.0_f64.powi(32) / all;
         // The mean, were the others spread over all of the range.
@@ -142,7 +147,7 @@ impl KeptIds {
         if probability >= 1.0 {
             return self.probability().is_none_or(|own| own >= 1.0);
         }
-        let (own, count) = (&self.numbers[sampler], self.count as f64);
+        let (own, count) = (&self.in_range()[sampler], self.count as f64);
         let part = |number: f64| number / 2.0_f64.powi(32) / probability;
         let (greatest, mean) = (part(own.greatest.into()), part(own.sum as f64 / count));
         // One beyond the range was not kept by that sampler. The probability is known to about one part in as many as there are numbers.
@@ -154,7 +159,25 @@ impl KeptIds {
     /// Whether one of the samplers shows about this probability.
     pub fn show(&self, probability: f64) -> bool {
         let near = |part: f64| (part / probability - 1.0).abs() <= ERRORS / (self.count.max(1) as f64);
-        self.count >= ENOUGH && self.numbers.iter().filter_map(|own| self.one(own)).any(near)
+        self.count >= ENOUGH && self.in_range().iter().filter_map(|own| self.one(own)).any(near)
+    }
+
+    /// The numbers by sampler, as parts of the range that identifiers have. Jaeger's clients for Go make both halves of 63 bits, without a sampler: the numbers of those that take a half as it is
+    /// fill the lower half of their range then.
+    #[must_use]
+    pub fn in_range(&self) -> [Numbers; SAMPLERS.len()] {
+        let mut numbers = self.numbers;
+        let halves = UNSIGNED.map(|sampler| &self.numbers[sampler]);
+        let is_positive = halves.iter().all(|own| own.greatest <= u32::MAX / 2);
+        // One sampler decides by one half of an identifier alone. Times that stand in front are not even.
+        let is_half = |own: f64| (2.0 * own).powf(self.count as f64) >= CHANCE;
+        if self.count >= FEWEST && is_positive && halves.iter().any(|own| self.one(own).is_some_and(is_half)) {
+            for sampler in UNSIGNED {
+                let Numbers { greatest, sum } = numbers[sampler];
+                numbers[sampler] = Numbers { greatest: 2 * greatest, sum: sum.saturating_mul(2) };
+            }
+        }
+        numbers
     }
 
     fn one(&self, own: &Numbers) -> Option<f64> {
@@ -205,6 +228,29 @@ mod tests {
                 assert!((found / part - 1.0).abs() < 0.01, "{place}: {found} for {part}");
             }
         }
+    }
+
+    /// The older sampler of OpenTelemetry for Go takes the first 63 bits: it keeps no negative numbers below one half. .NET's keeps as many of them.
+    #[test]
+    fn a_half_of_the_range_tells_samplers_apart() {
+        let first = |id: u128| (id >> 64) as u64;
+        for part in [0.1, 0.3, 0.6] {
+            let go = ids().filter(|id| first(*id) as f64 / 2.0_f64.powi(64) < part);
+            let net = ids().filter(|id| (first(*id) as i64).unsigned_abs() as f64 / 2.0_f64.powi(63) < part);
+            for found in [probability(go.take(625)), probability(net.take(625))] {
+                assert!((found.expect("there are enough") / part - 1.0).abs() < 0.01, "{found:?} for {part}");
+            }
+        }
+    }
+
+    /// Both halves of identifiers of Jaeger's clients for Go are positive numbers. That is no sampler's work.
+    #[test]
+    fn halves_of_63_bits_are_no_samples() {
+        let positive = || ids().map(|id| id & !(1 << 63 | 1 << 127));
+        assert_eq!(probability(positive().take(1000)), Some(1.0));
+        assert_eq!(probability(positive().take(40)), None);
+        let found = probability(positive().filter(|id| (*id as u64) < (1 << 63) / 10 * 3).take(1000));
+        assert!((found.expect("there are enough") / 0.3 - 1.0).abs() < 0.01, "{found:?}");
     }
 
     #[test]

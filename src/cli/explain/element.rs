@@ -1,5 +1,6 @@
 //! Where an element of the model comes from.
 
+use std::borrow::Cow;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
@@ -10,6 +11,7 @@ use dyelog::model::config::Network;
 use dyelog::model::{DemandPart, DemandSource, Explained, Origins, RequestPart};
 use dyelog::report::explain::element::Subject;
 use dyelog::report::explain::evidence::Seen;
+use dyelog::report::names;
 use dyelog::tlc::explain::evidence::{About, Finder, Piece};
 
 use crate::cli::args::Form;
@@ -61,7 +63,7 @@ pub fn explain(arguments: &Arguments, traces: &[PathBuf], terminal: &mut Termina
     };
     let subject = Subject { model: &source.model, origins, entry, activity, explained: &explained, position: &line };
     let look = terminal.look(&arguments.output);
-    Ok(match (arguments.format, callee) {
+    Ok(match (arguments.form(), callee) {
         (Form::Json, _) => subject.json(&requests, &seen),
         (Form::Text, Some(_)) => subject.request_text(&requests, &seen, look),
         (Form::Text, None) if question.demand.is_some() || activity.is_some() => subject.demand_text(&seen, look),
@@ -144,10 +146,10 @@ fn ends(text: &str) -> Result<(&str, &str), Failure> {
 
 /// The entry of that name, or the activity with its entry.
 fn named(model: &Model, origins: &Origins, name: &str) -> Result<(EntryId, Option<ActivityId>), Failure> {
-    let is_entry = model.entries.iter().any(|entry| *entry.name == *name);
-    let activity = model.activities.iter().position(|activity| *activity.name == *name);
-    match activity.filter(|_| !is_entry) {
-        Some(place) => Ok((origins.activities[place].entry, Some(ActivityId::from(place)))),
+    let is_named = |id: &ActivityId| *model.activities[id.index()].name == *name || names::activity(model, *id) == name;
+    let activity = (0..model.activities.len()).map(ActivityId::from).find(is_named);
+    match activity.filter(|_| find_entry(model, name).is_none()) {
+        Some(id) => Ok((origins.activities[id.index()].entry, Some(id))),
         None => Ok((entry_named(model, name)?, None)),
     }
 }
@@ -155,7 +157,7 @@ fn named(model: &Model, origins: &Origins, name: &str) -> Result<(EntryId, Optio
 /// Where an activity is in its entry.
 fn position_of(model: &Model, origins: &Origins, activity: ActivityId) -> Result<Position, Failure> {
     origins.activities[activity.index()].position.ok_or_else(|| {
-        let name = &model.activities[activity.index()].name;
+        let name = names::activity(model, activity);
         let message = format!("activity `{name}` only holds the graph of its entry together");
         Diagnostic::error(codes::NOT_THERE, Place::Nowhere, message)
             .with_note("nothing was seen to be done there: forks and joins follow each other directly")
@@ -163,23 +165,36 @@ fn position_of(model: &Model, origins: &Origins, activity: ActivityId) -> Result
     })
 }
 
+fn entries(model: &Model) -> impl Iterator<Item = EntryId> {
+    (0..model.entries.len()).map(EntryId::from)
+}
+
+/// The entry of that name, in the model or as people read of it.
+fn find_entry(model: &Model, name: &str) -> Option<EntryId> {
+    let named = entries(model).find(|id| *model.entries[id.index()].name == *name);
+    named.or_else(|| entries(model).find(|id| names::entry(model, *id) == name))
+}
+
 fn entry_named(model: &Model, name: &str) -> Result<EntryId, Failure> {
-    if let Some(place) = model.entries.iter().position(|entry| *entry.name == *name) {
-        return Ok(EntryId::from(place));
+    if let Some(found) = find_entry(model, name) {
+        return Ok(found);
     }
-    let names: Vec<&str> = model.entries.iter().map(|entry| &*entry.name).collect();
+    let shown: Vec<Cow<'_, str>> = entries(model).map(|id| names::entry(model, id)).collect();
+    let names: Vec<&str> = shown.iter().map(|name| &**name).collect();
     let message = format!("the model has no entry or activity `{name}`");
-    let activities = model.activities.iter().map(|activity| &*activity.name);
+    let activities: Vec<Cow<'_, str>> =
+        (0..model.activities.len()).map(|place| names::activity(model, place.into())).collect();
     let finding = Diagnostic::error(codes::NOT_THERE, Place::Nowhere, message)
-        .with_similar(name, names.iter().copied().chain(activities));
+        .with_similar(name, names.iter().copied().chain(activities.iter().map(|name| &**name)));
     Err(finding.with_note(list("there are", &names)).into())
 }
 
 fn no_request(model: &Model, from: &str, to: EntryId, explained: &Explained) -> Diagnostic {
-    let name = |entry: EntryId| &*model.entries[entry.index()].name;
+    let name = |entry: EntryId| names::entry(model, entry);
     let message = format!("`{from}` makes no request to `{}`", name(to));
     let finding = Diagnostic::error(codes::NOT_THERE, Place::Nowhere, message);
-    let called: Vec<&str> = explained.requests.iter().map(|request| name(request.to)).collect();
+    let called: Vec<Cow<'_, str>> = explained.requests.iter().map(|request| name(request.to)).collect();
+    let called: Vec<&str> = called.iter().map(|name| &**name).collect();
     finding.with_note(if called.is_empty() { "it makes none".to_owned() } else { list("it makes some to", &called) })
 }
 

@@ -116,7 +116,7 @@ impl Proofs<'_> {
             for row in evaluator.query(relation, &pattern)? {
                 let aggregated = if all { usize::MAX } else { AGGREGATED };
                 let Some(derivation) = evaluator.explain(relation, &row, aggregated)? else { continue };
-                let text = match self.arguments.format {
+                let text = match self.arguments.form() {
                     Form::Text => {
                         let lines = if all { usize::MAX } else { LINES };
                         let proof = words.proof(&derivation, Extent { depth: self.arguments.depth, lines });
@@ -142,7 +142,7 @@ impl Proofs<'_> {
     fn write(&mut self, text: &str) -> Result<(), Failure> {
         let first = self.count == 0;
         self.count += 1;
-        let before = match self.arguments.format {
+        let before = match self.arguments.form() {
             _ if first => "",
             Form::Text => "\n",
             Form::Json => ",\n",
@@ -156,7 +156,7 @@ impl Proofs<'_> {
     fn output(&mut self) -> Result<&mut Output, Failure> {
         if self.output.is_none() {
             let mut output = Output::open(&self.arguments.output)?;
-            if self.arguments.format == Form::Json {
+            if self.arguments.form() == Form::Json {
                 output.text("{\"dyelog-proofs\": 1, \"proofs\": [\n")?;
             }
             self.output = Some(output);
@@ -165,7 +165,7 @@ impl Proofs<'_> {
     }
 
     fn finish(mut self) -> Result<(), Failure> {
-        let json = self.arguments.format == Form::Json;
+        let json = self.arguments.form() == Form::Json;
         let output = self.output()?;
         if json {
             output.text("\n]}\n")?;

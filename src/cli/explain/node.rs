@@ -49,7 +49,7 @@ pub fn explain(
         let keys = summary.keys(study.toeg, study.names, &study.outcome);
         let entries = names(&source, study, &keys);
         let explained: Vec<_> = nodes.iter().map(|&node| NodeExplained::new(study, node, &entries)).collect();
-        answer = Some(match arguments.format {
+        answer = Some(match arguments.form() {
             Form::Text => {
                 let mut told = Vec::new();
                 explained.iter().map(|one| one.text(&mut told, look)).collect::<Vec<_>>().join("\n")
@@ -87,7 +87,7 @@ fn explain_message(
     };
     let found = message::find(&asked, None, terminal)?;
     let explained = found.explained().into_iter();
-    Ok(match arguments.format {
+    Ok(match arguments.form() {
         Form::Text => explained.map(|one| one.text(terminal.look(&arguments.output))).collect(),
         Form::Json => {
             let messages: Value = explained.map(|one| one.json()).collect();

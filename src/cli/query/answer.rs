@@ -2,8 +2,9 @@
 
 use std::io::Write;
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use clap::ValueEnum;
 use dyelog::diagnostic::{Diagnostic, Place};
 use dyelog::query::{self, Cell, Question, Rows};
 use dyelog::report::answers::{self, Kept, Row};
@@ -28,6 +29,27 @@ pub(super) struct Answer<'q> {
     tables: Vec<Parquet>,
     kept: Kept,
     failure: Option<Failure>,
+}
+
+/// Refuses a folder for answers that cannot be made, before any work is done for it: one in a folder that is not there, or one that is called as a file is.
+pub(super) fn check_folder(folder: &Path) -> Result<(), Failure> {
+    if folder.is_dir() {
+        return Ok(());
+    }
+    let place = Place::File { file: folder.display().to_string().into() };
+    let ending = folder.extension().map(|ending| ending.to_string_lossy().to_lowercase());
+    if Format::value_variants().iter().any(|form| ending.as_deref() == Some(form.ending())) {
+        let message = "`-o` names a folder, which gets a file for each relation, and this is the name of a file";
+        return Err(Diagnostic::error(codes::ARGUMENTS, place, message)
+            .with_hint("name it without an ending; one relation goes into a file by `--format csv > FILE`")
+            .into());
+    }
+    let above = folder.parent().filter(|above| !above.as_os_str().is_empty());
+    if folder.exists() || above.is_some_and(|above| !above.is_dir()) {
+        let why = if folder.exists() { "it is a file" } else { "the folder that it would lie in is not there" };
+        return Err(Diagnostic::error(codes::UNWRITABLE, place, format!("the folder cannot be made: {why}")).into());
+    }
+    Ok(())
 }
 
 impl<'q> Answer<'q> {
@@ -57,10 +79,12 @@ impl<'q> Answer<'q> {
         let (outputs, names) = (Vec::new(), Vec::new());
         let mut answer = Self { question, format, columns, outputs, names, tables, kept, failure: None };
         if let Some(folder) = &arguments.output {
-            std::fs::create_dir_all(folder).map_err(|error| {
-                let place = Place::File { file: folder.display().to_string().into() };
-                Diagnostic::error(codes::UNWRITABLE, place, format!("the folder cannot be made: {error}"))
-            })?;
+            if !folder.is_dir() {
+                std::fs::create_dir(folder).map_err(|error| {
+                    let place = Place::File { file: folder.display().to_string().into() };
+                    Diagnostic::error(codes::UNWRITABLE, place, format!("the folder cannot be made: {error}"))
+                })?;
+            }
             for asked in &question.asked {
                 answer.names.push(folder.join(format!("{}.{}", asked.name, format.ending())));
             }

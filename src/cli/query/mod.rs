@@ -182,6 +182,7 @@ impl Format {
 
 /// Asks a question of traces.
 pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
+    arguments.output.as_deref().map_or(Ok(()), answer::check_folder)?;
     let (file, traces) = rule_file(arguments)?;
     input::check_stdin_once(traces.iter().chain(file).chain(&arguments.templates))?;
     let (loaded, from) = program(file, &arguments.rules, terminal)?;

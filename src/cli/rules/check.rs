@@ -28,15 +28,16 @@ pub struct Arguments {
     /// Rule files, each checked as if it alone were given under `--rules`, or folders with such; the shipped ones where none is given
     #[arg(value_name = "FILE|DIR")]
     files: Vec<PathBuf>,
-    /// The form of the report
-    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Form::Text)]
-    format: Form,
+    /// The form of the report; that of the output file's extension where not given, else text
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    format: Option<Form>,
     #[command(flatten)]
     output: OutputArguments,
 }
 
 /// Tells what is wrong with rule files.
 pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
+    let format = output::form(arguments.format, Form::Text, &arguments.output)?;
     input::check_stdin_once(&arguments.files)?;
     let files = expanded(&arguments.files)?;
     let sets: Vec<&[PathBuf]> = if files.is_empty() { vec![&[]] } else { files.chunks(1).collect() };
@@ -70,7 +71,7 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
         findings.extend(unreadable);
         return Err(Diagnostics(findings).into());
     }
-    let text = match arguments.format {
+    let text = match format {
         Form::Text if sets.len() > 1 => {
             let table = table.render(terminal.look(&arguments.output));
             let findings = if findings.is_empty() { String::new() } else { terminal.render(&findings) + "\n" };

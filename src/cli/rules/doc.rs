@@ -33,6 +33,7 @@ pub struct Arguments {
 
 /// Writes what a rule file says as Markdown.
 pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
+    output::only(&arguments.output, &["md"])?;
     let (name, text) = rule_files::text(&arguments.file)?;
     if has_event_templates(&(Arc::clone(&name), Arc::clone(&text))) {
         let beside = rule_files::Beside::of([&arguments.file]);

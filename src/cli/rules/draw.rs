@@ -32,6 +32,7 @@ pub struct Arguments {
 
 /// Draws a template as SVG.
 pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
+    output::only(&arguments.output, &["svg"])?;
     let rules = pick::load(&arguments.rules, terminal)?;
     let template = pick::template(&rules, &arguments.template)?;
     let drawn = draw::template::svg(template, "template");

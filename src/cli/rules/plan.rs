@@ -25,15 +25,16 @@ pub struct Arguments {
     /// A rule file to look in before the shipped ones; may be repeated
     #[arg(long, value_name = "FILE")]
     rules: Vec<PathBuf>,
-    /// The form of the answer
-    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Form::Text)]
-    format: Form,
+    /// The form of the answer; that of the output file's extension where not given, else text
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    format: Option<Form>,
     #[command(flatten)]
     output: OutputArguments,
 }
 
 /// Tells how each node of a template is reached.
 pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
+    let format = output::form(arguments.format, Form::Text, &arguments.output)?;
     let rules = pick::load(&arguments.rules, terminal)?;
     let mut plans: Vec<_> = rules.plans().iter().collect();
     if let Some(name) = &arguments.template {
@@ -41,7 +42,7 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
         plans.retain(|plan| *plan.name == **name);
     }
     plans.sort_by_key(|plan| plan.order);
-    let text = match arguments.format {
+    let text = match format {
         Form::Text => report::plan::text(&plans, rules.plans()),
         Form::Json => report::plan::json(&plans, rules.plans()),
     };

@@ -37,15 +37,16 @@ pub struct Arguments {
     over: query::Over,
     #[command(flatten)]
     reading: ReadingArguments,
-    /// The form of the answer
-    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Form::Text)]
-    format: Form,
+    /// The form of the answer; that of the output file's extension where not given, else text
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    format: Option<Form>,
     #[command(flatten)]
     output: OutputArguments,
 }
 
 /// Measures what rules cost over traces. Exits with 1 where a limit ended the evaluation, with 130 where Ctrl-C did.
 pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
+    let format = output::form(arguments.format, Form::Text, &arguments.output)?;
     input::check_stdin_once(arguments.traces.iter().chain([&arguments.file]))?;
     let (loaded, from) = query::program(Some(&arguments.file), &[], terminal)?;
     let (opened, scope) = query::Traces::open(&arguments.traces, &arguments.reading, &arguments.over)?;
@@ -64,7 +65,7 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     let told = answering.finish(&names)?;
     pipeline::tell_quality(&quality, terminal);
     terminal.report(&told.findings);
-    let text = match arguments.format {
+    let text = match format {
         Form::Text => report::rule_profile::text(&loaded.program, &told.profile, terminal.look(&arguments.output)),
         Form::Json => report::rule_profile::json(&loaded.program, &told.profile),
     };

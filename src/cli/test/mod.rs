@@ -57,9 +57,9 @@ pub struct Arguments {
     /// The configuration; where none is given, a file beside a trace whose name is the trace's with `.toml`
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// The form of the report
-    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Form::Text)]
-    format: Form,
+    /// The form of the report; that of the output file's extension where not given, else text
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    format: Option<Form>,
     #[command(flatten)]
     output: OutputArguments,
 }
@@ -97,6 +97,7 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
 
 /// One run over all traces.
 fn once(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
+    let format = output::form(arguments.format, Form::Text, &arguments.output)?;
     let found = find::search(arguments)?;
     let mut tested = cases(arguments, &found, terminal)?;
     if found.traces.is_empty() && tested.is_empty() {
@@ -128,7 +129,7 @@ fn once(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
         return Err(finding.with_note(format!("traces found there: {}", found.traces.len())).into());
     }
     say_left_out(arguments, &found, terminal);
-    let text = match arguments.format {
+    let text = match format {
         Form::Text => report::golden::text(&tested),
         Form::Json => report::golden::json(&tested),
         Form::Junit => report::golden::junit(&tested),

@@ -50,9 +50,9 @@ pub enum Command {
 pub struct CheckArguments {
     #[command(flatten)]
     input: TraceArguments,
-    /// The form of the report
-    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Form::Text)]
-    format: Form,
+    /// The form of the report; that of the output file's extension where not given, else text
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    format: Option<Form>,
     #[command(flatten)]
     output: OutputArguments,
 }
@@ -65,9 +65,9 @@ pub struct CheckArguments {
 pub struct StatArguments {
     #[command(flatten)]
     input: TraceArguments,
-    /// The form of the counts
-    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Form::Text)]
-    format: Form,
+    /// The form of the counts; that of the output file's extension where not given, else text
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    format: Option<Form>,
     #[command(flatten)]
     output: OutputArguments,
 }
@@ -107,6 +107,17 @@ enum Target {
 }
 
 impl Target {
+    /// Endings of the names of files.
+    fn endings(self) -> &'static [&'static str] {
+        match self {
+            Self::Angio => &["angio", "txt"],
+            Self::AngioJsonl => &["jsonl", "json"],
+            Self::Otlp => &["jsonl", "json"],
+            Self::Jaeger | Self::Zipkin => &["json"],
+            Self::SpansCsv => &["csv"],
+        }
+    }
+
     /// The format, where it is one of spans.
     fn of_spans(self) -> Option<SpanTarget> {
         match self {
@@ -130,13 +141,14 @@ pub fn run(command: &Command, terminal: &mut Terminal) -> Outcome {
 }
 
 fn check(arguments: &CheckArguments, terminal: &Terminal) -> Outcome {
+    let format = output::form(arguments.format, Form::Text, &arguments.output)?;
     let reading = &arguments.input.reading;
     let mut stat = MessageStat::default();
     let progress = Progress::reading(&arguments.input.traces);
     let first = match messages_of(&arguments.input, &progress, &mut stat)? {
         Read::Messages(names, read) => {
             terminal.report_kinds(&read, |_| true);
-            return checked_messages(arguments, &stat.finish(&names), &read);
+            return checked_messages(arguments, format, &stat.finish(&names), &read);
         }
         Read::Not(first) => first,
     };
@@ -156,7 +168,7 @@ fn check(arguments: &CheckArguments, terminal: &Terminal) -> Outcome {
         }
     };
     terminal.report_kinds(&read, |_| true);
-    let text = match arguments.format {
+    let text = match format {
         Form::Text => quality.text() + &failures.text() + &report::trace::counted_text(&read),
         Form::Json => {
             let mut document = quality.json();
@@ -225,8 +237,8 @@ fn messages_of(input: &TraceArguments, progress: &Progress, sink: &mut dyn StepS
 }
 
 /// Tells which messages are whole, and what is wrong with the others.
-fn checked_messages(arguments: &CheckArguments, figures: &Messages, read: &ReadReport) -> Outcome {
-    output::write(&arguments.output, &about_messages(arguments.format, figures, read))?;
+fn checked_messages(arguments: &CheckArguments, form: Form, figures: &Messages, read: &ReadReport) -> Outcome {
+    output::write(&arguments.output, &about_messages(form, figures, read))?;
     Ok(if loses(read) { Exit::Finding } else { Exit::Ok })
 }
 
@@ -279,6 +291,7 @@ fn convert_messages(
 }
 
 fn convert(arguments: &ConvertArguments, terminal: &Terminal) -> Outcome {
+    output::only(&arguments.output, arguments.to.endings())?;
     let files = &arguments.input.traces;
     // Data that runs over the terminal shows the progress itself.
     let seen = !arguments.output.is_file() && std::io::stdout().is_terminal();
@@ -340,12 +353,13 @@ fn convert_spans(
 }
 
 fn stat(arguments: &StatArguments, terminal: &Terminal) -> Outcome {
+    let format = output::form(arguments.format, Form::Text, &arguments.output)?;
     let mut messages = MessageStat::default();
     let progress = Progress::reading(&arguments.input.traces);
     let first = match messages_of(&arguments.input, &progress, &mut messages)? {
         Read::Messages(names, read) => {
             terminal.report_kinds(&read, |_| true);
-            output::write(&arguments.output, &about_messages(arguments.format, &messages.finish(&names), &read))?;
+            output::write(&arguments.output, &about_messages(format, &messages.finish(&names), &read))?;
             return Ok(Exit::Ok);
         }
         Read::Not(first) => first,
@@ -357,7 +371,7 @@ fn stat(arguments: &StatArguments, terminal: &Terminal) -> Outcome {
     let Counting { stat, services, .. } = counting;
     let look = terminal.look(&arguments.output);
     let mut output = Output::open(&arguments.output)?;
-    output.text(&match arguments.format {
+    output.text(&match format {
         Form::Text => stat.text() + &report::services::text(&services, look) + &report::trace::counted_text(&read),
         Form::Json => {
             let mut document = stat.json();

@@ -40,9 +40,9 @@ pub struct Arguments {
     /// How many spans are shown at most
     #[arg(long, value_name = "NUMBER", default_value_t = 200)]
     spans: usize,
-    /// The form of the waterfall
-    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Form::Text)]
-    format: Form,
+    /// The form of the waterfall; that of the output file's extension where not given, else text
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    format: Option<Form>,
     #[command(flatten)]
     output: OutputArguments,
 }
@@ -70,6 +70,7 @@ enum Form {
 }
 
 pub fn run(arguments: &Arguments, terminal: &Terminal) -> Outcome {
+    let format = output::form(arguments.format, Form::Text, &arguments.output)?;
     let files = &arguments.input.traces;
     if files.iter().any(|file| input::is_stdin(file)) {
         let message = "the traces are read twice, and standard input can be read only once";
@@ -87,7 +88,7 @@ pub fn run(arguments: &Arguments, terminal: &Terminal) -> Outcome {
     };
     output::write(
         &arguments.output,
-        &match arguments.format {
+        &match format {
             Form::Text => {
                 let look: Look = terminal.look(&arguments.output);
                 written::text(&waterfall, arguments.spans, look)

@@ -23,6 +23,7 @@ mod occupancy;
 mod of_tasks;
 mod quotas;
 mod sampled;
+mod unknown_cores;
 mod waits;
 
 use std::collections::BTreeMap;
@@ -43,6 +44,7 @@ use crate::model::servers::occupancy::Occupancy;
 use crate::model::servers::of_tasks::{OfTasks, TaskBusy};
 use crate::model::servers::quotas::{WithQuota, with_quota};
 use crate::model::servers::sampled::{offered, waiting};
+use crate::model::servers::unknown_cores::UnknownCores;
 use crate::model::slices::Slices;
 use crate::model::utilisation::Busy;
 use crate::model::variability::rounded;
@@ -90,6 +92,8 @@ pub struct Traced {
     pub colocated: Vec<Colocated>,
     /// Whether it is of several loads together, none of which the model is at.
     pub is_of_loads: bool,
+    /// Measured parts of all cores that tell nothing, by name of the processor.
+    unknown_cores: BTreeMap<String, UnknownCores>,
     /// What the solver left of the traced time of forks whose branches share processors, where a model was made under the load that was traced.
     pub forks: Option<ForkDelays>,
 }
@@ -164,6 +168,7 @@ impl Traced {
             traced.own.extend(own.own);
             traced.work.extend(own.work);
             traced.lasting.extend(own.lasting);
+            traced.unknown_cores.extend(own.unknown_cores);
         }
         traced
     }
@@ -187,13 +192,18 @@ impl Traced {
         let observed = observed.at(parts, &entries);
         let probability = observed.probability;
         let mut seen = observed.all_present(parts, &entries);
-        let busy = configuration.measured.processors.get(name).copied();
+        let mut busy = configuration.measured.processors.get(name).copied();
         let discipline = Discipline::given(scheduling_given(configuration, name));
         let kind = kind(parts, &entries);
         let early = early(parts, &entries, lost);
         let arrivals = around.is_open.then(|| dispatching(parts, configuration, &entries));
-        let known = Known { servers: given, discipline, busy, kind, early, arrivals };
+        let mut known = Known { servers: given, discipline, busy, kind, early, arrivals };
         let mut fit = fitted(&occupancy, probability, seen, known);
+        if let Some(found) = UnknownCores::of(&fit, &occupancy, (probability, seen), known) {
+            (busy, known.busy) = (None, None);
+            fit = fitted(&occupancy, probability, seen, known);
+            traced.unknown_cores.insert(name.to_owned(), found);
+        }
         let told = quotas::told(configuration, name);
         let free = told.and_then(|_| without_told(&fit, &occupancy, (probability, seen), known));
         let (fewer, free) = match free {
@@ -484,6 +494,11 @@ impl Traced {
                 "trace what else runs there; where requests were sampled and traces do not tell, give `--sampling`",
             )
         })
+    }
+
+    /// Warns of processors whose measured part of all cores tells nothing.
+    pub fn unknown_cores_finding(&self) -> Option<Diagnostic> {
+        unknown_cores::finding(self.unknown_cores.iter())
     }
 
     /// Says of which processors and tasks utilisation was measured, and how far spans explain it.

@@ -47,6 +47,9 @@ const COARSE: f64 = 0.1;
 /// Clocks whose step is more than this part of stays blur how likely their lengths are (ours): of 20 µs by clocks of 1 µs, four servers were six to nine.
 const FINE: f64 = 0.005;
 
+/// Where the first stay of a station is longer than this part of all of the time in which stays begin, those that begin before it ends do not count (ours): with less, they change what others had by no more than that.
+const BEGIN: f64 = 0.05;
+
 /// A stay at a host.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
@@ -350,6 +353,26 @@ impl Occupancy {
         self.seen.iter().zip(of).filter(|(stay, _)| stay.dated)
     }
 
+    /// Of these, those that begin once the first of their station has ended, where that is long: a recording that begins in the midst of a load, as a part of one does, has not those for whom the first
+    /// ones waited.
+    fn settled<V>(&self, of: impl IntoIterator<Item = V>) -> impl Iterator<Item = (&Seen, V)> {
+        let mut from = vec![None; self.stations];
+        for stay in &self.seen {
+            from[stay.station].get_or_insert(stay.end);
+        }
+        let (first, last) =
+            (self.seen.first().map_or(0, |stay| stay.start), self.seen.last().map_or(0, |stay| stay.start));
+        let long = BEGIN * first.abs_diff(last) as f64;
+        let from: Vec<i64> = from
+            .into_iter()
+            .map(|end| end.filter(|end| end.abs_diff(first) as f64 > long).unwrap_or(i64::MIN))
+            .collect();
+        // Nothing would be left of few.
+        let is_left = |stay: &&Seen| stay.dated && stay.start >= from[stay.station];
+        let is_many = 2 * self.seen.iter().filter(is_left).count() >= self.dated;
+        self.recorded(of).filter(move |(stay, _)| !is_many || stay.start >= from[stay.station])
+    }
+
     /// What each stay had, where those that are there are served in that order by so many servers. `share` gives the part of a server by
     /// how many others of the trace are there, where they share equally.
     pub fn served(&self, discipline: Discipline, share: &Share, servers: u32) -> Served {
@@ -420,11 +443,11 @@ impl Occupancy {
     pub fn imputed(&self, discipline: Discipline, had: &[f64]) -> Imputed {
         let (processor, all) = self.parts(had);
         let spread = self.spread(had, &processor);
-        let mut times = (0.0, 0.0);
-        for (_, had) in self.recorded(had) {
-            times = (times.0 + had, times.1 + had * had);
+        let mut times = (0.0, 0.0, 0.0);
+        for (_, had) in self.settled(had) {
+            times = (times.0 + had, times.1 + had * had, times.2 + 1.0);
         }
-        let cv2 = if times.0 > 0.0 { (self.dated as f64 * times.1 / (times.0 * times.0) - 1.0).max(0.0) } else { 1.0 };
+        let cv2 = if times.0 > 0.0 { (times.2 * times.1 / (times.0 * times.0) - 1.0).max(0.0) } else { 1.0 };
         let unslowed = if discipline == Discipline::Sharing { self.unslowed(had) } else { 0.0 };
         let stretches = if discipline == Discipline::FirstCome { self.stretches(had) } else { Vec::new() };
         Imputed { processor, all, unslowed, spread, cv2, stretches }
@@ -449,14 +472,30 @@ impl Occupancy {
     /// stays had on their lengths (the regression estimator of survey sampling: Cochran 1977, ch. 7).
     fn parts(&self, had: &[f64]) -> (Vec<f64>, f64) {
         let (mut own, mut processor) = (vec![0.0; self.whole.len()], vec![0.0; self.whole.len()]);
-        for (stay, had) in self.recorded(had) {
+        let mut counts = vec![(0.0, 0.0); self.whole.len()];
+        for (stay, _) in self.recorded(had) {
             own[stay.entry] += stay.length() as f64;
+            counts[stay.entry].0 += 1.0;
+        }
+        for (stay, had) in self.settled(had) {
             processor[stay.entry] += had;
+            counts[stay.entry].1 += 1.0;
+        }
+        // Those that do not count had as much as the others on the mean, however long they waited.
+        for ((own, processor), (all, settled)) in own.iter_mut().zip(&mut processor).zip(counts) {
+            if settled == 0.0 {
+                *own = 0.0;
+            } else if settled < all {
+                *processor *= all / settled;
+            }
         }
         let part = |own: f64, processor: f64| (own > 0.0).then(|| (processor / own).clamp(0.0, 1.0));
         let together = part(own.iter().sum(), processor.iter().sum()).unwrap_or(1.0);
         if self.whole.iter().all(|whole| whole.longer.is_none()) {
-            let parts = own.iter().zip(&processor).map(|(own, processor)| part(*own, *processor).unwrap_or(1.0));
+            // Those of which none counts are as the others.
+            let parts = own.iter().zip(&processor).zip(&self.whole).map(|((own, processor), whole)| {
+                part(*own, *processor).unwrap_or(if whole.own > 0.0 { together } else { 1.0 })
+            });
             return (parts.collect(), together);
         }
         let slopes = self.slopes(had);
@@ -583,7 +622,7 @@ impl Occupancy {
     fn spread(&self, had: &[f64], processor: &[f64]) -> Vec<f64> {
         let means = self.means(had);
         let mut variances = vec![(0.0, 0.0); self.whole.len()];
-        for (stay, had) in self.recorded(had) {
+        for (stay, had) in self.settled(had) {
             let (length, mean_had) = means[stay.kind];
             let of_entry = &mut variances[stay.entry];
             of_entry.0 += (stay.length() as f64 - length).powi(2);

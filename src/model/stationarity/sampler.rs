@@ -190,7 +190,7 @@ fn is_by_ids(ids: &KeptIds, few: f64, kept: f64) -> bool {
         let mean = sum as f64 / count / 2.0_f64.powi(32);
         0.5 - mean > error && (mean - expected).abs() <= error
     };
-    ids.count >= ENOUGH && ids.numbers.iter().any(|own| tells(own.sum))
+    ids.count >= ENOUGH && ids.in_range().iter().any(|own| tells(own.sum))
 }
 
 #[cfg(test)]

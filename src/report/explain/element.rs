@@ -1,9 +1,12 @@
 //! Where an entry, its demand or a request of the model comes from, as text and JSON.
 
+use std::borrow::Cow;
+
 use serde_json::{Value, json};
 
 use crate::diagnostic::Place;
 use crate::diagnostic::quantity::{counted, in_ms, number};
+use crate::lqn::results::Caller;
 use crate::lqn::submodel::{Interaction, Position};
 use crate::lqn::terms::kind;
 use crate::lqn::{ActivityId, Body, EntryId, Model};
@@ -13,6 +16,7 @@ use crate::report::explain::evidence::{Seen, kind_word};
 use crate::report::explain::view::{place_json, place_words};
 use crate::report::json::pretty;
 use crate::report::look::{Look, Tone};
+use crate::report::names;
 
 /// A model and what is known of one of its entries.
 pub struct Subject<'a> {
@@ -31,18 +35,18 @@ pub struct Subject<'a> {
 }
 
 impl Subject<'_> {
-    fn name(&self, entry: EntryId) -> &str {
-        &self.model.entries[entry.index()].name
+    fn name(&self, entry: EntryId) -> Cow<'_, str> {
+        names::entry(self.model, entry)
     }
 
-    fn task(&self, entry: EntryId) -> &str {
-        &self.model.tasks[self.model.entries[entry.index()].task.index()].name
+    fn task(&self, entry: EntryId) -> Cow<'_, str> {
+        names::task(self.model, self.model.entries[entry.index()].task)
     }
 
     fn heading(&self, look: Look) -> String {
         let name = match self.activity {
             Some(activity) => {
-                format!("activity {} of entry {}", self.model.activities[activity.index()].name, self.name(self.entry))
+                format!("activity {} of entry {}", names::activity(self.model, activity), self.name(self.entry))
             }
             None => format!("entry {}", self.name(self.entry)),
         };
@@ -84,7 +88,7 @@ impl Subject<'_> {
 
     fn where_in_entry(&self, activity: Option<ActivityId>, position: Option<Position>) -> String {
         match (activity, position) {
-            (Some(activity), _) => format!("activity {}", self.model.activities[activity.index()].name),
+            (Some(activity), _) => format!("activity {}", names::activity(self.model, activity)),
             (None, Some(position)) => format!("phase {}", position.phase.clamp(1, 3)),
             (None, None) => "phase 1".to_owned(),
         }
@@ -185,7 +189,7 @@ impl Subject<'_> {
     fn request_line(&self, request: &RequestPart) -> String {
         let mean = request.count as f64 / self.explained.times.max(1) as f64;
         let from = match self.activity {
-            Some(activity) => &*self.model.activities[activity.index()].name,
+            Some(activity) => names::activity(self.model, activity),
             None => self.name(self.entry),
         };
         let phases = if request.phases.keys().any(|phase| *phase > 1) {
@@ -205,9 +209,9 @@ impl Subject<'_> {
     }
 
     /// The callers of the entry in the model, how they call it, and how often on average.
-    fn callers(&self) -> Vec<(&str, &'static str, f64)> {
+    fn callers(&self) -> Vec<(Caller, &'static str, f64)> {
         let requests = self.model.requests().filter(|request| request.to == self.entry);
-        requests.map(|request| (self.model.caller(request.from), kind(request.kind), request.mean)).collect()
+        requests.map(|request| (request.from, kind(request.kind), request.mean)).collect()
     }
 
     /// Where an entry comes from, with its invocations as evidence.
@@ -226,6 +230,7 @@ impl Subject<'_> {
         }
         for (caller, kind, mean) in self.callers() {
             let (name, mean) = (self.name(self.entry), number(mean));
+            let caller = names::caller(self.model, caller);
             text.push_str(&format!("requested by {caller} -> {name} ({kind}): {mean}\n"));
         }
         if let Some(rate) = self.model.entries[self.entry.index()].open_arrival_rate {

@@ -8,16 +8,18 @@ use crate::report::html::pictures;
 use crate::report::html::table::{Cell, Table};
 use crate::report::html::units::{rate, time};
 use crate::report::markup::Markup;
+use crate::report::names;
 use crate::report::results::only_sources;
 
 /// The model.
 pub fn write(report: &Report<'_>, html: &mut Markup) {
     pictures::model(report, html);
-    processors(report.model, html);
-    tasks(report.model, html);
-    entries(report, html);
-    requests(report.model, html);
-    activities(report.model, html);
+    let model = &names::for_people(report.model);
+    processors(model, html);
+    tasks(model, html);
+    entries(report, model, html);
+    requests(model, html);
+    activities(model, html);
 }
 
 fn unless_one(value: u32) -> Cell {
@@ -69,8 +71,7 @@ fn tasks(model: &Model, html: &mut Markup) {
     table.write(html);
 }
 
-fn entries(report: &Report<'_>, html: &mut Markup) {
-    let model = report.model;
+fn entries(report: &Report<'_>, model: &Model, html: &mut Markup) {
     let mut table = Table::new(
         "Entries: services, with the processor time that one invocation takes itself",
         &["Entry", "Task", "Type", ">Arrivals", ">Demand", ">Phase 2", ">Phase 3"],

@@ -32,6 +32,15 @@ fn of_capacity(busy: f64, servers: f64) -> Cell {
     if servers.is_finite() { Cell::Share(busy / servers) } else { Cell::Blank }
 }
 
+/// A time or a number of threads; a dash where there is no steady state: queues grow, and these with them.
+fn steady(report: &Report<'_>, cell: Cell) -> Cell {
+    match cell {
+        Cell::Blank => Cell::Blank,
+        _ if report.results.convergence.saturated => Cell::from("–"),
+        cell => cell,
+    }
+}
+
 fn seconds(value: f64) -> Cell {
     if value == 0.0 { Cell::Blank } else { Cell::Quantity(time(value), value) }
 }
@@ -83,8 +92,12 @@ fn tasks(report: &Report<'_>, html: &mut Markup) {
                 },
                 Cell::Text(multiplicity(task.multiplicity)),
                 per_second(result.throughput),
-                Cell::Quantity(number(result.utilization), result.utilization),
-                if is_load { Cell::Blank } else { of_capacity(result.utilization, task.multiplicity.servers()) },
+                steady(report, Cell::Quantity(number(result.utilization), result.utilization)),
+                if is_load {
+                    Cell::Blank
+                } else {
+                    steady(report, of_capacity(result.utilization, task.multiplicity.servers()))
+                },
             ]
         });
     }
@@ -115,11 +128,11 @@ fn entries(report: &Report<'_>, html: &mut Markup) {
                 Cell::Name(names::entry(model, place.into()).into_owned()),
                 Cell::Name(names::task(model, entry.task).into_owned()),
                 per_second(result.throughput),
-                seconds(result.service[0]),
-                seconds(result.service[1]),
-                seconds(result.service[2]),
-                result.open_response.map_or(Cell::Blank, seconds),
-                Cell::Quantity(number(result.utilization), result.utilization),
+                steady(report, seconds(result.service[0])),
+                steady(report, seconds(result.service[1])),
+                steady(report, seconds(result.service[2])),
+                steady(report, result.open_response.map_or(Cell::Blank, seconds)),
+                steady(report, Cell::Quantity(number(result.utilization), result.utilization)),
             ]
         });
     }
@@ -137,7 +150,7 @@ fn activities(report: &Report<'_>, html: &mut Markup) {
                 Cell::Name(names::activity(model, place.into()).into_owned()),
                 Cell::Name(names::task(model, activity.task).into_owned()),
                 per_second(result.throughput),
-                Cell::Quantity(time(result.service), result.service),
+                steady(report, Cell::Quantity(time(result.service), result.service)),
             ]
         });
     }
@@ -161,7 +174,7 @@ fn calls(report: &Report<'_>, html: &mut Markup) {
                 Cell::Name(names::entry(model, call.to).into_owned()),
                 Cell::from(kind(call.kind)),
                 phase,
-                Cell::Quantity(time(call.waiting), call.waiting),
+                steady(report, Cell::Quantity(time(call.waiting), call.waiting)),
             ]
         });
     }

@@ -6,6 +6,7 @@ use crate::lqn::results::Results;
 use crate::model::parameter::{Asked, Change, Subject};
 use crate::solve::bounds::{Resource, bounds};
 use crate::solve::{LayeredOptions, SimulateOptions, SolveOptions, WarmStart, solve};
+use crate::study::about_scenarios;
 use crate::study::bottleneck::busiest;
 use crate::study::search::Verdict;
 use crate::study::search::{Goal, Reached};
@@ -79,7 +80,8 @@ impl Evaluator<'_> {
         match tried {
             Ok(found) => found,
             Err(reasons) => {
-                let state = State::Failed(reasons.to_string());
+                let Asked { model, origins, .. } = self.subject.base();
+                let state = State::Failed(about_scenarios(model, origins.as_ref(), reasons).to_string());
                 (Verdict::Unknown, Evaluation { reached: Vec::new(), state, exact: true, busiest: None })
             }
         }

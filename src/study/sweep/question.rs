@@ -6,6 +6,7 @@ use crate::lqn::results::Results;
 use crate::model::parameter::{Asked, Axis, Change, Path, Subject, Value};
 use crate::model::{Load, ScenarioOrigin};
 use crate::solve::{Method, solve};
+use crate::study::about_scenarios;
 use crate::study::backlog::beside_backlogs;
 use crate::study::doubt::{self, Observed};
 use crate::study::effect::no_difference;
@@ -91,7 +92,7 @@ impl Question {
         let found = sweep(&grid, &self.options, build, read, told).into_iter().enumerate();
         let is_simulated = self.options.solver.method == Method::Simulation;
         let point = |(place, found): (usize, Result<Read, Diagnostics>)| {
-            let (figures, intervals, state) = found.unwrap_or_else(|reasons| self.failed(&reasons));
+            let (figures, intervals, state) = found.unwrap_or_else(|reasons| self.failed(subject, reasons));
             Point { subject: number, at: grid.point(place), figures, intervals, state, is_simulated }
         };
         found.map(point).collect()
@@ -167,7 +168,9 @@ impl Question {
         figures.iter().enumerate().map(interval).collect()
     }
 
-    fn failed(&self, reasons: &Diagnostics) -> Read {
+    fn failed(&self, subject: &Subject, reasons: Diagnostics) -> Read {
+        let Asked { model, origins, .. } = subject.base();
+        let reasons = about_scenarios(model, origins.as_ref(), reasons);
         (vec![None; self.measures.len()], Vec::new(), State::Failed(reasons.to_string()))
     }
 }

@@ -241,7 +241,9 @@ pub(super) fn busy_task(view: &View<'_>, id: TaskId, results: Option<&Results>) 
     if task.scheduling.is_source() {
         return None;
     }
-    results?.tasks.get(id.index()).map(|result| Busy::of(result.utilization, task.multiplicity.servers()))
+    // Without a steady state ever more threads are.
+    let steady = results.filter(|results| !results.convergence.saturated)?;
+    steady.tasks.get(id.index()).map(|result| Busy::of(result.utilization, task.multiplicity.servers()))
 }
 
 /// How busy a processor is.
