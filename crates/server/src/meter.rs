@@ -4,6 +4,7 @@
 //!   one name, each with a start of its own. Where it began while points were taken in, all that it has at its first point counts.
 //! - One that is delta grows by each of its values; what comes again is left out, and what comes up to 16 points out of order is not.
 //! - A gauge grows by its value times the time for which it stands.
+//! - A point that says that nothing was recorded, as the Prometheus receiver of a Collector writes for a target that is gone, is none: its value of 0 sets nothing back.
 //!
 //! So a total at two moments tells the mean between them, whatever lies between is thinned out, and nothing depends on temporality.
 
@@ -13,7 +14,9 @@ use dyelog::model::utilisation::Unit;
 use dyelog::pipeline::{Measure, counts_cores, measure};
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
 use opentelemetry_proto::tonic::common::v1::{KeyValue, any_value};
-use opentelemetry_proto::tonic::metrics::v1::{AggregationTemporality, Metric, metric, number_data_point};
+use opentelemetry_proto::tonic::metrics::v1::{
+    AggregationTemporality, DataPointFlags, Metric, metric, number_data_point,
+};
 use prost::Message as _;
 use serde::{Deserialize, Serialize};
 
@@ -103,6 +106,8 @@ pub struct Points {
     pub set_aside: u64,
     /// Those of one series too many.
     pub no_room: u64,
+    /// Those that say that nothing was recorded.
+    pub no_value: u64,
 }
 
 /// Takes points in.
@@ -247,8 +252,12 @@ impl Meter {
             Some(number_data_point::Value::AsInt(value)) => value as f64,
             None => f64::NAN,
         };
-        let mut take = |kind, attributes: &[KeyValue], time, start, value| {
+        let mut take = |kind, attributes: &[KeyValue], flags, time, start, value| {
             points.received += 1;
+            if flags & DataPointFlags::NoRecordedValueMask as u32 != 0 {
+                points.no_value += 1;
+                return;
+            }
             let labels: Vec<_> = resource.iter().cloned().chain(labels(attributes)).collect();
             let Some((key, factor)) = key(metric, labels) else { return };
             let kind = if key.counts == Counted::Cores { Kind::Level } else { kind };
@@ -266,31 +275,59 @@ impl Meter {
         match &metric.data {
             Some(metric::Data::Gauge(gauge)) => {
                 for own in &gauge.data_points {
-                    take(Kind::Gauge, &own.attributes, own.time_unix_nano, 0, number(own.value));
+                    take(Kind::Gauge, &own.attributes, own.flags, own.time_unix_nano, 0, number(own.value));
                 }
             }
             Some(metric::Data::Sum(sum)) => {
                 let kind = if sum.is_monotonic { kind(sum.aggregation_temporality) } else { Kind::Gauge };
                 for own in &sum.data_points {
-                    take(kind, &own.attributes, own.time_unix_nano, own.start_time_unix_nano, number(own.value));
+                    take(
+                        kind,
+                        &own.attributes,
+                        own.flags,
+                        own.time_unix_nano,
+                        own.start_time_unix_nano,
+                        number(own.value),
+                    );
                 }
             }
             Some(metric::Data::Histogram(histogram)) => {
                 let kind = kind(histogram.aggregation_temporality);
                 for own in &histogram.data_points {
-                    take(kind, &own.attributes, own.time_unix_nano, own.start_time_unix_nano, own.count as f64);
+                    take(
+                        kind,
+                        &own.attributes,
+                        own.flags,
+                        own.time_unix_nano,
+                        own.start_time_unix_nano,
+                        own.count as f64,
+                    );
                 }
             }
             Some(metric::Data::ExponentialHistogram(histogram)) => {
                 let kind = kind(histogram.aggregation_temporality);
                 for own in &histogram.data_points {
-                    take(kind, &own.attributes, own.time_unix_nano, own.start_time_unix_nano, own.count as f64);
+                    take(
+                        kind,
+                        &own.attributes,
+                        own.flags,
+                        own.time_unix_nano,
+                        own.start_time_unix_nano,
+                        own.count as f64,
+                    );
                 }
             }
             Some(metric::Data::Summary(summary)) => {
                 for own in &summary.data_points {
                     let count = own.count as f64;
-                    take(Kind::Cumulative, &own.attributes, own.time_unix_nano, own.start_time_unix_nano, count);
+                    take(
+                        Kind::Cumulative,
+                        &own.attributes,
+                        own.flags,
+                        own.time_unix_nano,
+                        own.start_time_unix_nano,
+                        count,
+                    );
                 }
             }
             None => {}

@@ -200,13 +200,14 @@ async fn metrics(State(service): State<Arc<Service>>) -> Response {
         ("late", counts.late_points),
         ("set_aside", counts.set_aside_points),
         ("no_room", counts.no_room_points),
+        ("no_value", counts.no_value_points),
         ("received", counts.metric_points),
     ];
     let of = points.map(|(name, value)| (format!("{{state=\"{name}\"}}"), value));
     family(
         "dyelog_metric_points_total",
         "counter",
-        "Points of metrics, and those that tell rates or utilisation; those without room are among those set aside.",
+        "Points of metrics, and those that tell rates or utilisation; those without room are among those set aside, and those without value say that nothing was recorded.",
         &of,
     );
     family("dyelog_metric_series", "gauge", "Series of metrics that are followed.", &one(status.series as u64));

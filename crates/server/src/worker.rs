@@ -315,6 +315,7 @@ impl<M: Medium> Worker<M> {
         counts.late_points += points.late;
         counts.set_aside_points += points.set_aside;
         counts.no_room_points += points.no_room;
+        counts.no_value_points += points.no_value;
         if points.no_room > 0 {
             let first = counts.no_room.map_or(record.received, |(first, _)| first);
             counts.no_room = Some((first, record.received));
