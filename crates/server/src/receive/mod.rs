@@ -8,7 +8,8 @@ pub(crate) mod body;
 mod grpc;
 mod http;
 mod json;
-mod names;
+mod piece;
+mod schema;
 
 use std::sync::Arc;
 use std::time::Instant;

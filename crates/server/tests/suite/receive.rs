@@ -197,6 +197,33 @@ fn the_allocator_of_the_c_library_has_bounds() {
 }
 
 #[test]
+fn attributes_without_content_refuse_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = Program::start(&folder.path().join("store.db"), &["--grace", "0.1"]);
+    let mut spans = 0;
+    for (number, value) in (1..).zip([
+        r#"{"arrayValue":{}}"#,
+        r#"{"kvlistValue":{}}"#,
+        r#"{"doubleValue":"NaN"}"#,
+        r#"{"doubleValue":"-Infinity"}"#,
+    ]) {
+        let sent = trace(number, BEGIN, &[2, 3]);
+        spans += sent.len() as u64;
+        let mut sent: serde_json::Value = serde_json::from_str(&json_of(&request(&sent))).unwrap();
+        let value: serde_json::Value = serde_json::from_str(value).unwrap();
+        let attribute = serde_json::json!({ "key": "process.command_args", "value": value });
+        for own in sent["resourceSpans"].as_array_mut().unwrap() {
+            own["resource"]["attributes"].as_array_mut().unwrap().push(attribute.clone());
+            own["scopeSpans"][0]["scope"] = serde_json::json!({ "attributes": [attribute] });
+            own["scopeSpans"][0]["spans"][0]["attributes"] = serde_json::json!([attribute]);
+        }
+        let answer = program.ask("POST", "/v1/traces", &[JSON], sent.to_string().as_bytes()).unwrap();
+        assert_eq!((answer.status, &*answer.text()), (200, "{}"), "{value}");
+    }
+    folded(&program, spans);
+}
+
+#[test]
 fn spans_without_identifiers_are_a_partial_success() {
     let folder = tempfile::tempdir().unwrap();
     let program = Program::start(&folder.path().join("store.db"), &["--grace", "0.1"]);
