@@ -42,6 +42,8 @@ pub struct Counts {
     pub set_aside_points: u64,
     /// Points that say that nothing was recorded.
     pub no_value_points: u64,
+    /// Points that do not say when they were taken, or could not be read.
+    pub refused_points: u64,
     /// Points of one series too many.
     pub no_room_points: u64,
     /// When the first and the last of these came, nanoseconds since 1970.

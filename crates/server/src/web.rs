@@ -201,6 +201,7 @@ async fn metrics(State(service): State<Arc<Service>>) -> Response {
         ("set_aside", counts.set_aside_points),
         ("no_room", counts.no_room_points),
         ("no_value", counts.no_value_points),
+        ("refused", counts.refused_points),
         ("received", counts.metric_points),
     ];
     let of = points.map(|(name, value)| (format!("{{state=\"{name}\"}}"), value));

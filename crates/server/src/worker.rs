@@ -316,6 +316,7 @@ impl<M: Medium> Worker<M> {
         counts.set_aside_points += points.set_aside;
         counts.no_room_points += points.no_room;
         counts.no_value_points += points.no_value;
+        counts.refused_points += points.refused;
         if points.no_room > 0 {
             let first = counts.no_room.map_or(record.received, |(first, _)| first);
             counts.no_room = Some((first, record.received));
