@@ -232,13 +232,16 @@ async fn metrics(State(service): State<Arc<Service>>) -> Response {
         let help = "By how much the clock of a service is ahead at least: spans had not ended when they came.";
         family("dyelog_clock_ahead_seconds", "gauge", help, &ahead);
     }
-    let scrapes = status.scrapes.iter().flat_map(|(url, (well, failed, _))| {
+    let scrapes = status.scrapes.iter().flat_map(|(url, own)| {
         let labels = |outcome: &str| format!("{{url=\"{}\",outcome=\"{outcome}\"}}", label(url));
         [(labels("well"), *well), (labels("failed"), *failed)]
     });
     let scrapes: Vec<_> = scrapes.collect();
     if !scrapes.is_empty() {
         family("dyelog_scrapes_total", "counter", "How often metrics were fetched.", &scrapes);
+        let unread = status.scrapes.iter().map(|(url, own)| (format!("{{url=\"{}\"}}", label(url)), own.unread));
+        let help = "Lines of fetched metrics that are no lines of Prometheus' text: they were left out.";
+        family("dyelog_scrape_unread_lines_total", "counter", help, &unread.collect::<Vec<_>>());
     }
     family("dyelog_open_traces", "gauge", "Traces to which more may come.", &one(status.open_traces as u64));
     family("dyelog_open_bytes", "gauge", "Memory of spans that are not folded yet.", &one(status.open_bytes as u64));

@@ -28,6 +28,7 @@ use crate::lately::Lately;
 use crate::puts::Puts;
 use crate::requests::Requests;
 use crate::store::{Location, Store, StoreError, Sums};
+use crate::scrape::{Outcome, Scraped};
 use crate::told::Told;
 use crate::worker::{Worker, WorkerError, Working};
 use clock::{Age, Clock};
@@ -136,8 +137,8 @@ pub struct Status {
     fault: Option<String>,
     /// Why the journal could not be written when it was last tried.
     unwritable: Option<String>,
-    /// From where metrics are fetched: how often it went well and how often not, and why it did not the last time.
-    pub scrapes: BTreeMap<String, (u64, u64, Option<String>)>,
+    /// From where metrics are fetched, and how that goes.
+    pub scrapes: BTreeMap<String, Scraped>,
 }
 
 impl Shared {
@@ -335,16 +336,9 @@ impl Service {
         answer.map_err(|_| "the worker does not answer".to_owned())?.unwrap_or_else(|_| Err(stops()))
     }
 
-    /// Metrics were fetched, or why they were not.
-    pub fn scraped(&self, url: &str, why_not: Option<String>) {
-        let mut status = self.shared.status();
-        let own = status.scrapes.entry(url.to_owned()).or_default();
-        if why_not.is_none() {
-            own.0 += 1;
-        } else {
-            own.1 += 1;
-        }
-        own.2 = why_not;
+    /// Metrics were fetched, or were to be; whether that went otherwise than before.
+    pub fn scraped(&self, url: &str, outcome: Outcome) -> bool {
+        self.shared.status().scrapes.entry(url.to_owned()).or_default().note(outcome)
     }
 
     /// How it is.

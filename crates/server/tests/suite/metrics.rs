@@ -378,7 +378,7 @@ fn prometheus_text_is_fetched_where_the_configuration_says_so() {
             let mut stream = stream.unwrap();
             let _ = stream.read(&mut [0; 1024]);
             let body = format!(
-                "# TYPE process_cpu_seconds_total counter\nprocess_cpu_seconds_total {}\nqueue_size 7\n\
+                "# TYPE process_cpu_seconds_total counter\nprocess_cpu_seconds_total {}\nthis is none\nqueue_size 7\n\
                  http_server_request_duration_seconds_count{{http_route=\"/\"}} {}\n",
                 f64::from(number) * 0.5,
                 number * 10
@@ -390,14 +390,26 @@ fn prometheus_text_is_fetched_where_the_configuration_says_so() {
     let scrape =
         |url: &str| format!("[[scrape]]\nurl = \"{url}\"\nevery = 1\nlabels = {{ \"service.name\" = \"shop\" }}\n");
     std::fs::write(&config, scrape(&format!("http://{target}/metrics")) + &scrape("http://127.0.0.1:1/")).unwrap();
-    let program = Program::start(&folder.path().join("store.db"), &["--config", config.to_str().unwrap()]);
+    let (program, told) = Program::start_told(&folder.path().join("store.db"), &["--config", config.to_str().unwrap()]);
     let begin = Instant::now();
     while program.figure("dyelog_metric_points_total{state=\"used\"}") < 4 {
         assert!(begin.elapsed() < Duration::from_secs(20), "not fetched in time");
         std::thread::sleep(Duration::from_millis(100));
     }
     assert!(program.figure("dyelog_scrapes_total{url=\"http://127.0.0.1:1/\",outcome=\"failed\"}") > 0);
-    drop(program);
+    assert!(program.figure(&format!("dyelog_scrape_unread_lines_total{{url=\"http://{target}/metrics\"}}")) > 1);
+    let page = program.ask("GET", "/", &[], b"").unwrap().text();
+    let left_out = "line 3 is no line of Prometheus' text, and was left out";
+    assert!(page.contains("Connection refused") && page.contains("line 3 is no line of Prometheus"), "{page}");
+    program.kill();
+    // Each is told once, however often it fails.
+    let told = std::io::read_to_string(told).unwrap();
+    assert_eq!(told.matches("warning: metrics of http://127.0.0.1:1/: ").count(), 1, "{told}");
+    assert_eq!(
+        told.matches(&format!("warning: metrics of http://{target}/metrics: {left_out}\n")).count(),
+        1,
+        "{told}"
+    );
     std::fs::write(&config, "[[scrape]]\nurl = \"ftp://x\"\n").unwrap();
     let refused = std::process::Command::new(env!("CARGO_BIN_EXE_dyelog-server"))
         .args(["--config", config.to_str().unwrap(), "--store"])
