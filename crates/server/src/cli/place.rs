@@ -213,7 +213,9 @@ impl Place {
         if is_reports(&text) {
             let observations = json::parse(&name, &text).map_err(|found| found.to_string())?;
             let mut store = Store::open_at(&self.location()?).map_err(self.failed())?;
-            return store.put_observations(&[observations], wall_clock()).map(|_| None).map_err(self.failed());
+            let put = store.put_observations(&[observations], now).map_err(self.failed())?;
+            let overlap = put.into_iter().find_map(Result::err);
+            return overlap.map_or(Ok(None), |overlap| Err(failed(&overlap)));
         }
         let found = imported(&name, &text).map_err(|why| failed(&why))?;
         let mut store = Store::open_at(&self.location()?).map_err(self.failed())?;

@@ -25,10 +25,11 @@ use crate::counts::Counts;
 use crate::journal::medium::{Folder, Medium};
 use crate::journal::{Journal, Kind, Record};
 use crate::lately::Lately;
+pub use crate::puts::NotPut;
 use crate::puts::Puts;
 use crate::requests::Requests;
-use crate::store::{Location, Store, StoreError, Sums};
 use crate::scrape::{Outcome, Scraped};
+use crate::store::{Location, Store, StoreError, Sums};
 use crate::told::Told;
 use crate::worker::{Worker, WorkerError, Working};
 use clock::{Age, Clock};
@@ -310,14 +311,15 @@ impl Service {
     /// Stores a report of an observer; says how many of its observations are new. They are on disk when this returns.
     ///
     /// # Errors
-    /// Why it cannot be stored now.
-    pub async fn put(&self, observations: Vec<Observation>) -> Result<u64, String> {
+    /// Why it is not stored.
+    pub async fn put(&self, observations: Vec<Observation>) -> Result<u64, NotPut> {
         let puts = self.puts.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(|(puts, _)| Arc::clone(puts));
-        let puts = puts.ok_or_else(stops)?;
-        if let Some(fault) = self.reports_fault() {
+        let puts = puts.ok_or_else(|| NotPut::Unwritable(stops()))?;
+        let fault = || self.reports_fault().map(NotPut::Unwritable);
+        if let Some(fault) = fault() {
             return Err(fault);
         }
-        unless(puts.put(observations), || self.reports_fault()).await
+        unless(puts.put(observations), fault).await
     }
 
     /// Deletes all performance data, that of traces which are open among it.
