@@ -26,7 +26,7 @@ use crate::observed;
 use crate::openapi;
 use crate::page;
 use crate::parts;
-use crate::period::{self, Period};
+use crate::period::{self, Added, Period, Twice};
 use crate::receive::{Refusal, WAIT, plain};
 use crate::recorded::Recorded;
 use crate::requests::resident_memory;
@@ -234,7 +234,7 @@ async fn metrics(State(service): State<Arc<Service>>) -> Response {
     }
     let scrapes = status.scrapes.iter().flat_map(|(url, own)| {
         let labels = |outcome: &str| format!("{{url=\"{}\",outcome=\"{outcome}\"}}", label(url));
-        [(labels("well"), *well), (labels("failed"), *failed)]
+        [(labels("well"), own.well), (labels("failed"), own.failed)]
     });
     let scrapes: Vec<_> = scrapes.collect();
     if !scrapes.is_empty() {
@@ -477,7 +477,20 @@ async fn forget(State(service): State<Arc<Service>>, Asking(asked): Asking<Asked
     Ok(Json(serde_json::json!({ "deleted": deleted })).into_response())
 }
 
-async fn import(State(desk): State<Desk>, request: Request) -> Result<Response, Failed> {
+/// How to import.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Importing {
+    /// Whether operations that are there already may count twice.
+    #[serde(default)]
+    again: bool,
+}
+
+async fn import(
+    State(desk): State<Desk>,
+    Asking(Importing { again }): Asking<Importing>,
+    request: Request,
+) -> Result<Response, Failed> {
     let Desk { service, budget } = desk;
     let (body, share) = plain(&budget, request).await.and_then(text).map_err(Failed::from)?;
     if period::is_reports(&body) {
@@ -491,7 +504,11 @@ async fn import(State(desk): State<Desk>, request: Request) -> Result<Response, 
     let found = period::imported("the body", &body).map_err(|why| Failed(StatusCode::BAD_REQUEST, why))?;
     drop(share);
     let now = wall_clock();
-    let warning = ask(&service, move |store| found.add_to(store, now)).await?;
+    let twice = if again { Twice::Counted } else { Twice::Refused };
+    let warning = match ask(&service, move |store| found.add_to(store, now, twice)).await? {
+        Added::Yes(warning) => warning,
+        Added::No(why) => return Err(Failed(StatusCode::CONFLICT, why)),
+    };
     Ok(Json(serde_json::json!({ "imported": true, "stored": null, "duplicates": null, "warning": warning }))
         .into_response())
 }
