@@ -45,5 +45,5 @@ pub use source::{
     steady_submodel, subjects, submodel, with_defaults,
 };
 pub use utilisation::{
-    Exposed, Measure, ValueUnit, cores_of, counter, counts_cores, exposition, measure, read_utilisation,
+    Exposed, Exposition, Measure, ValueUnit, cores_of, counter, counts_cores, exposition, measure, read_utilisation,
 };

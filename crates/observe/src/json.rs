@@ -263,9 +263,8 @@ fn observation(shape: Shape) -> Result<Observation, String> {
     if covered == 0 {
         return Err("nothing of the interval was covered".to_owned());
     }
-    for (what, count) in [("intervals", shape.intervals), ("lost", shape.lost), ("covered", covered / 1_000_000_000)] {
-        limit(what, count)?;
-    }
+    limit("intervals", shape.intervals, MOST)?;
+    limit("lost", shape.lost, MOST)?;
     for (what, name) in [("application", &shape.application), ("host", &shape.host), ("program", &shape.program)] {
         named(what, name)?;
         if name.is_empty() {
@@ -312,8 +311,8 @@ fn observation(shape: Shape) -> Result<Observation, String> {
     Ok(observation)
 }
 
-fn limit(what: &str, count: u64) -> Result<u64, String> {
-    if count > MOST { Err(format!("`{what}` is {count}, more than can be counted")) } else { Ok(count) }
+fn limit(what: &str, count: u64, most: u64) -> Result<u64, String> {
+    if count > most { Err(format!("`{what}` is {count}, more than can be counted")) } else { Ok(count) }
 }
 
 fn named(what: &str, name: &str) -> Result<(), String> {
@@ -332,9 +331,9 @@ fn operation(interface: Arc<str>, name: Arc<str>) -> Result<Operation, String> {
 
 fn resources(shape: &ResourcesShape) -> Result<Resources, String> {
     Ok(Resources {
-        cpu: limit("cpu_ns", shape.cpu_ns / 1_000).map(|_| shape.cpu_ns)?,
-        reads: limit("reads", shape.reads)?,
-        writes: limit("writes", shape.writes)?,
+        cpu: limit("cpu_ns", shape.cpu_ns, MOST * 1_000)?,
+        reads: limit("reads", shape.reads, MOST)?,
+        writes: limit("writes", shape.writes, MOST)?,
         read_bytes: shape.read_bytes,
         written_bytes: shape.written_bytes,
         received_bytes: shape.received_bytes,
@@ -343,7 +342,7 @@ fn resources(shape: &ResourcesShape) -> Result<Resources, String> {
 }
 
 fn times(operation: &Operation, count: u64, sum: &str, squares: &str, responses: &str) -> Result<Times, String> {
-    limit("count", count)?;
+    limit("count", count, MOST)?;
     // Longer than the longest interval for each of the largest count is no sum.
     let most = i128::MAX / i128::from(MOST);
     let digits = |text: &str| text.parse::<i128>().ok().filter(|value| (0..=most).contains(value));

@@ -112,8 +112,9 @@ fn demands_of_measured_servers_are_found() {
     let figures: BTreeMap<Method, (f64, f64, f64)> = figures.collect();
     println!("the demands that were drawn are off their mean by {:.2}%", 100.0 * drawn_alike / 39.0);
     let (mean, p95, covered) = figures[&Method::Shrunk];
-    assert!(mean <= 0.0225 && p95 <= 0.06, "{mean} {p95}");
-    assert!((0.92..=0.98).contains(&covered), "{covered}");
+    // Measured: 2.03 %, 5.25 %, and 38 of 39.
+    assert!(mean <= 0.021 && p95 <= 0.054, "{mean} {p95}");
+    assert!((0.95..=0.98).contains(&covered), "{covered}");
 }
 
 #[test]

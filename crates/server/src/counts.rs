@@ -40,6 +40,10 @@ pub struct Counts {
     pub late_points: u64,
     /// Points with impossible times or values, or of one series too many.
     pub set_aside_points: u64,
+    /// Points that say that nothing was recorded.
+    pub no_value_points: u64,
+    /// Points that do not say when they were taken, or could not be read.
+    pub refused_points: u64,
     /// Points of one series too many.
     pub no_room_points: u64,
     /// When the first and the last of these came, nanoseconds since 1970.

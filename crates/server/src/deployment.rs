@@ -28,7 +28,7 @@ impl Selection {
         Self { wanted, last: None }
     }
 
-    /// Whether spans of a resource of OTLP are taken.
+    /// Whether spans and metrics of a resource of OTLP are taken.
     pub fn takes(&mut self, resource: &[u8]) -> bool {
         if self.wanted.is_any() {
             return true;
@@ -41,18 +41,6 @@ impl Selection {
         let is_taken = Named::of_resource(resource).is_of(&self.wanted);
         self.last = Some((resource.into(), is_taken));
         is_taken
-    }
-
-    /// Whether metrics with these attributes of their resource are taken.
-    pub fn takes_labels(&self, labels: &[(String, String)]) -> bool {
-        if self.wanted.is_any() {
-            return true;
-        }
-        let mut named = Named::default();
-        for (key, text) in labels {
-            named.offer(key, text);
-        }
-        named.is_of(&self.wanted)
     }
 }
 
@@ -269,12 +257,7 @@ mod tests {
     fn the_environment_is_that_which_readers_of_traces_take() {
         let wanted = Deployment { environment: Some("production".into()), namespace: None };
         let taken = Selection::of(wanted);
-        let takes = |labels: &[(&str, &str)]| {
-            let own: Vec<_> = labels.iter().map(|(key, text)| ((*key).to_owned(), (*text).to_owned())).collect();
-            let is_taken = taken.takes_labels(&own);
-            assert_eq!(taken.clone().takes(&resource(labels)), is_taken);
-            is_taken
-        };
+        let takes = |labels: &[(&str, &str)]| taken.clone().takes(&resource(labels));
         let [new, old, elastic] = ["deployment.environment.name", "deployment.environment", "service.environment"];
         assert!(takes(&[]) && takes(&[(new, "")]) && takes(&[("environment", "staging")]));
         for key in [new, old, elastic] {
@@ -283,7 +266,7 @@ mod tests {
         // The newer one of two wins, whatever their order.
         assert!(takes(&[(old, "staging"), (new, "production")]) && !takes(&[(new, "staging"), (old, "production")]));
         assert!(takes(&[(new, ""), (old, "production")]) && !takes(&[(new, ""), (elastic, "staging")]));
-        assert!(Selection::default().takes_labels(&[(new.to_owned(), "staging".to_owned())]));
+        assert!(Selection::default().takes(&resource(&[(new, "staging")])));
     }
 
     #[test]

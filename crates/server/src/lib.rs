@@ -56,6 +56,7 @@ pub mod page;
 pub mod parts;
 mod peers;
 pub mod period;
+pub mod points;
 mod puts;
 pub mod receive;
 mod recent;

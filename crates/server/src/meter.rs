@@ -4,6 +4,7 @@
 //!   one name, each with a start of its own. Where it began while points were taken in, all that it has at its first point counts.
 //! - One that is delta grows by each of its values; what comes again is left out, and what comes up to 16 points out of order is not.
 //! - A gauge grows by its value times the time for which it stands.
+//! - A point that says that nothing was recorded, as the Prometheus receiver of a Collector writes for a target that is gone, is none: its value of 0 sets nothing back.
 //!
 //! So a total at two moments tells the mean between them, whatever lies between is thinned out, and nothing depends on temporality.
 
@@ -11,13 +12,12 @@ use std::collections::{BTreeMap, HashMap};
 
 use dyelog::model::utilisation::Unit;
 use dyelog::pipeline::{Measure, counts_cores, measure};
-use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
-use opentelemetry_proto::tonic::common::v1::{KeyValue, any_value};
-use opentelemetry_proto::tonic::metrics::v1::{AggregationTemporality, Metric, metric, number_data_point};
-use prost::Message as _;
+use dyelog::trace::protobuf::Malformed;
+use opentelemetry_proto::tonic::metrics::v1::AggregationTemporality;
 use serde::{Deserialize, Serialize};
 
 use crate::deployment::Selection;
+use crate::points::{Form, Label, MetricBytes, PointBytes, each_point, resource_labels};
 
 /// Series that are kept at a time; points of others are set aside.
 pub const MOST_SERIES: usize = 20_000;
@@ -103,6 +103,10 @@ pub struct Points {
     pub set_aside: u64,
     /// Those of one series too many.
     pub no_room: u64,
+    /// Those that say that nothing was recorded.
+    pub no_value: u64,
+    /// Those that do not say when they were taken, among them those that could not be read.
+    pub refused: u64,
 }
 
 /// Takes points in.
@@ -165,19 +169,6 @@ enum Kind {
     Level,
 }
 
-/// How many points a metric has.
-fn points_of(metric: &Metric) -> u64 {
-    let count = match &metric.data {
-        Some(metric::Data::Gauge(own)) => own.data_points.len(),
-        Some(metric::Data::Sum(own)) => own.data_points.len(),
-        Some(metric::Data::Histogram(own)) => own.data_points.len(),
-        Some(metric::Data::ExponentialHistogram(own)) => own.data_points.len(),
-        Some(metric::Data::Summary(own)) => own.data_points.len(),
-        None => 0,
-    };
-    count as u64
-}
-
 impl Meter {
     /// Takes points of a deployment alone, and of resources that name none.
     pub fn of(selection: Selection) -> Self {
@@ -224,77 +215,55 @@ impl Meter {
     /// Takes a request in that came at a time. Points of other deployments are set aside.
     pub fn take(&mut self, request: &[u8], now: u64) -> Points {
         let mut points = Points::default();
+        // Points of one resource come together.
+        let mut last: Option<(Box<[u8]>, Labels, bool)> = None;
         // What is malformed was refused before it came to the journal.
-        let Ok(request) = ExportMetricsServiceRequest::decode(request) else { return points };
-        for resource in &request.resource_metrics {
-            let own = resource.resource.as_ref().map(|resource| labels(&resource.attributes)).unwrap_or_default();
-            let is_taken = self.selection.takes_labels(&own);
-            for metric in resource.scope_metrics.iter().flat_map(|scope| &scope.metrics) {
-                if is_taken {
-                    self.metric(metric, &own, now, &mut points);
-                } else {
-                    points.received += points_of(metric);
-                    points.set_aside += points_of(metric);
+        let _: Result<(), Malformed> = each_point(request, |metric, found| {
+            points.received += 1;
+            let Ok(own) = found else {
+                points.refused += 1;
+                return;
+            };
+            if last.as_ref().is_none_or(|(resource, ..)| **resource != *metric.resource) {
+                let mut labels = Labels::default();
+                resource_labels(metric.resource, |key, value| labels.add(key, value));
+                last = Some((metric.resource.into(), labels, self.selection.takes(metric.resource)));
+            }
+            let Some((_, labels, is_taken)) = &last else { return };
+            if !is_taken {
+                points.set_aside += 1;
+            } else if !own.is_recorded {
+                points.no_value += 1;
+            } else if let Some(taken) = self.metric(metric, &own, labels, now) {
+                match taken {
+                    Taken::Used => points.used += 1,
+                    Taken::Late => points.late += 1,
+                    Taken::SetAside => points.set_aside += 1,
+                    Taken::NoRoom => {
+                        points.set_aside += 1;
+                        points.no_room += 1;
+                    }
                 }
             }
-        }
+        });
         points
     }
 
-    fn metric(&mut self, metric: &Metric, resource: &[(String, String)], now: u64, points: &mut Points) {
-        let number = |value: Option<number_data_point::Value>| match value {
-            Some(number_data_point::Value::AsDouble(value)) => value,
-            Some(number_data_point::Value::AsInt(value)) => value as f64,
-            None => f64::NAN,
+    /// Takes a point of a metric; `None` where it tells nothing of use.
+    fn metric(&mut self, metric: &MetricBytes<'_>, own: &PointBytes<'_>, of: &Labels, now: u64) -> Option<Taken> {
+        let mut labels = of.clone();
+        own.labels(|key, value| labels.add(key, value));
+        let (key, factor) = key(metric, labels)?;
+        let kind = match metric.form {
+            _ if key.counts == Counted::Cores => Kind::Level,
+            Form::Gauge => Kind::Gauge,
+            Form::Sum if !metric.is_monotonic => Kind::Gauge,
+            Form::Summary => Kind::Cumulative,
+            _ if metric.temporality == AggregationTemporality::Delta as u64 => Kind::Delta,
+            _ => Kind::Cumulative,
         };
-        let mut take = |kind, attributes: &[KeyValue], time, start, value| {
-            points.received += 1;
-            let labels: Vec<_> = resource.iter().cloned().chain(labels(attributes)).collect();
-            let Some((key, factor)) = key(metric, labels) else { return };
-            let kind = if key.counts == Counted::Cores { Kind::Level } else { kind };
-            let point = Point { time, start, value: value * factor };
-            match self.point(key, kind, &point, now) {
-                Taken::Used => points.used += 1,
-                Taken::Late => points.late += 1,
-                Taken::SetAside => points.set_aside += 1,
-                Taken::NoRoom => {
-                    points.set_aside += 1;
-                    points.no_room += 1;
-                }
-            }
-        };
-        match &metric.data {
-            Some(metric::Data::Gauge(gauge)) => {
-                for own in &gauge.data_points {
-                    take(Kind::Gauge, &own.attributes, own.time_unix_nano, 0, number(own.value));
-                }
-            }
-            Some(metric::Data::Sum(sum)) => {
-                let kind = if sum.is_monotonic { kind(sum.aggregation_temporality) } else { Kind::Gauge };
-                for own in &sum.data_points {
-                    take(kind, &own.attributes, own.time_unix_nano, own.start_time_unix_nano, number(own.value));
-                }
-            }
-            Some(metric::Data::Histogram(histogram)) => {
-                let kind = kind(histogram.aggregation_temporality);
-                for own in &histogram.data_points {
-                    take(kind, &own.attributes, own.time_unix_nano, own.start_time_unix_nano, own.count as f64);
-                }
-            }
-            Some(metric::Data::ExponentialHistogram(histogram)) => {
-                let kind = kind(histogram.aggregation_temporality);
-                for own in &histogram.data_points {
-                    take(kind, &own.attributes, own.time_unix_nano, own.start_time_unix_nano, own.count as f64);
-                }
-            }
-            Some(metric::Data::Summary(summary)) => {
-                for own in &summary.data_points {
-                    let count = own.count as f64;
-                    take(Kind::Cumulative, &own.attributes, own.time_unix_nano, own.start_time_unix_nano, count);
-                }
-            }
-            None => {}
-        }
+        let start = if metric.form == Form::Gauge { 0 } else { own.start };
+        Some(self.point(key, kind, &Point { time: own.time, start, value: own.value * factor }, now))
     }
 
     fn point(&mut self, key: SeriesKey, kind: Kind, point: &Point, now: u64) -> Taken {
@@ -394,60 +363,56 @@ enum Taken {
     NoRoom,
 }
 
-fn kind(temporality: i32) -> Kind {
-    if temporality == AggregationTemporality::Delta as i32 { Kind::Delta } else { Kind::Cumulative }
+/// Labels of a resource and a point, no more of them than a series may have.
+#[derive(Clone, Default)]
+struct Labels {
+    all: Vec<(String, String)>,
+    bytes: usize,
+}
+
+impl Labels {
+    fn add(&mut self, key: &[u8], value: Label<'_>) {
+        let value = match value {
+            Label::Text(text) => String::from_utf8_lossy(text),
+            Label::Bool(truth) => truth.to_string().into(),
+            Label::Int(number) => number.to_string().into(),
+            Label::Double(number) => number.to_string().into(),
+        };
+        self.bytes += key.len() + value.len();
+        if self.bytes <= LONGEST {
+            self.all.push((String::from_utf8_lossy(key).into_owned(), value.into_owned()));
+        }
+    }
 }
 
 /// What a series with these labels is of, and what its values are multiplied by; `None` where it tells nothing of use.
-fn key(metric: &Metric, labels: Vec<(String, String)>) -> Option<(SeriesKey, f64)> {
-    let is_histogram = matches!(
-        metric.data,
-        Some(metric::Data::Histogram(_) | metric::Data::ExponentialHistogram(_) | metric::Data::Summary(_))
-    );
-    let is_long = labels.iter().map(|(name, value)| name.len() + value.len()).sum::<usize>() > LONGEST;
-    if metric.name.len() > LONGEST || is_long {
+fn key(metric: &MetricBytes<'_>, Labels { all: labels, bytes }: Labels) -> Option<(SeriesKey, f64)> {
+    if metric.name.len() > LONGEST || bytes > LONGEST {
         return None;
     }
-    if is_histogram {
-        let service =
-            labels.iter().find(|(name, _)| name.replace('.', "_") == "service_name").map(|(_, value)| value.clone())?;
-        let name = metric.name.clone();
-        return REQUESTS.contains(&&*metric.name).then(|| {
-            (
-                SeriesKey {
-                    counts: Counted::Requests,
-                    metric: name,
-                    resources: vec![service],
-                    labels,
-                    begin: 0,
-                    since: 0,
-                },
-                1.0,
-            )
-        });
+    let [name, unit] = [metric.name, metric.unit].map(String::from_utf8_lossy);
+    let of = |counts, resources, labels| SeriesKey {
+        counts,
+        metric: name.clone().into_owned(),
+        resources,
+        labels,
+        begin: 0,
+        since: 0,
+    };
+    if matches!(metric.form, Form::Histogram | Form::ExponentialHistogram | Form::Summary) {
+        if !REQUESTS.contains(&&*name) {
+            return None;
+        }
+        let service = labels.iter().find(|(name, _)| name.replace('.', "_") == "service_name")?.1.clone();
+        return Some((of(Counted::Requests, vec![service], labels), 1.0));
     }
-    if counts_cores(&metric.name, &labels) {
-        let metric = metric.name.clone();
-        return Some((
-            SeriesKey { counts: Counted::Cores, metric, resources: Vec::new(), labels, begin: 0, since: 0 },
-            1.0,
-        ));
+    if counts_cores(&name, &labels) {
+        return Some((of(Counted::Cores, Vec::new(), labels), 1.0));
     }
-    let Measure { resources, unit, factor, .. } = measure(&metric.name, &metric.unit, &labels)?;
+    let Measure { resources, unit, factor, .. } = measure(&name, &unit, &labels)?;
     let counts = match unit {
         Unit::Seconds | Unit::Cores => Counted::Seconds,
         Unit::Share => Counted::Share,
     };
-    Some((SeriesKey { counts, metric: metric.name.clone(), resources, labels, begin: 0, since: 0 }, factor))
-}
-
-fn labels(attributes: &[KeyValue]) -> Vec<(String, String)> {
-    let text = |own: &KeyValue| match own.value.as_ref()?.value.as_ref()? {
-        any_value::Value::StringValue(text) => Some(text.clone()),
-        any_value::Value::BoolValue(value) => Some(value.to_string()),
-        any_value::Value::IntValue(value) => Some(value.to_string()),
-        any_value::Value::DoubleValue(value) => Some(value.to_string()),
-        _ => None,
-    };
-    attributes.iter().filter_map(|own| Some((own.key.clone(), text(own)?))).collect()
+    Some((of(counts, resources, labels), factor))
 }

@@ -4,6 +4,7 @@ use dyelog::lqn::Language;
 use dyelog::solve::{SolveOptions, solve};
 use dyelog_observe::change::{Change, changes, parts as split};
 use dyelog_observe::model::{Options, PeriodModel, build};
+use dyelog_observe::observation::Observation;
 use dyelog_observe::period::Period as Observed;
 use dyelog_observe::system::System;
 use serde_json::{Value, json};
@@ -11,6 +12,7 @@ use serde_json::{Value, json};
 use crate::answer::{comments, words};
 use crate::period::{Period, written};
 use crate::store::{Store, StoreError, Which};
+use crate::worker::{AHEAD, EARLIEST};
 
 /// What was observed in a period, and what changes within it; `None` where nothing was.
 fn watched(store: &Store, period: Period, system: &System) -> Result<Option<(Observed, Vec<Change>)>, StoreError> {
@@ -127,4 +129,29 @@ pub fn validation(made: &PeriodModel) -> Result<Value, String> {
         "sources": sources.collect::<Vec<_>>(),
         "findings": findings.collect::<Vec<_>>(),
     }))
+}
+
+/// The longest interval of a report, nanoseconds (ours): a merged one of the store is of a day, and its observations may go beyond by as much.
+const LONGEST: u64 = 3 * AHEAD;
+
+/// Whether the intervals of observations are of times at which something can have happened, as it is asked of spans.
+///
+/// # Errors
+/// What is wrong with one.
+pub fn possible(observations: &[Observation], now: u64) -> Result<(), String> {
+    let latest = i64::try_from(now.saturating_add(AHEAD)).unwrap_or(i64::MAX);
+    observations.iter().try_for_each(|own| possible_before(latest, own))
+}
+
+fn possible_before(latest: i64, Observation { process, from, to, .. }: &Observation) -> Result<(), String> {
+    let why = if *from < EARLIEST as i64 {
+        "begins before 2000"
+    } else if *to > latest {
+        "ends more than a day ahead of the clock here"
+    } else if to.abs_diff(*from) > LONGEST {
+        "is longer than three days"
+    } else {
+        return Ok(());
+    };
+    Err(format!("the interval of process {} at {} from {from} to {to} ns {why}", process.id, process.host))
 }

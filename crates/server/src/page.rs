@@ -127,6 +127,10 @@ pub fn page(page: &Page<'_>) -> String {
         html.text(". A series that is silent for an hour makes room, or for 15 minutes where it says when it began.")
             .close();
     }
+    let faults = page.status.scrapes.iter().filter_map(|(url, own)| Some((url, own.last.as_ref()?.fault()?)));
+    for (url, why) in faults {
+        html.open("p", &[("class", "fault")]).text("Metrics of ").name(url).text(": ").name(&why).text(".").close();
+    }
     arrivals(page, &mut html);
     let lately = [(LATELY, page.held)];
     let all: Vec<(&str, &Compared)> =

@@ -118,15 +118,39 @@ pub struct Imported {
     pub length: u64,
 }
 
+/// What becomes of a sub-model of which a store seems to hold some operations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Twice {
+    /// It is not added.
+    Refused,
+    /// It is added, and they count twice.
+    Counted,
+}
+
+/// What became of a sub-model that was to be added.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Added {
+    /// It is in the store; what is to be warned of.
+    Yes(Option<String>),
+    /// It is not; why.
+    No(String),
+}
+
 impl Imported {
-    /// Adds it to a store; gives what is to be warned of.
+    /// Adds it to a store.
     ///
     /// # Errors
     /// When the store cannot be read or written.
-    pub fn add_to(&self, store: &mut Store, now: u64) -> Result<Option<String>, StoreError> {
-        let warning = self.seen_in(store)?;
+    pub fn add_to(&self, store: &mut Store, now: u64, twice: Twice) -> Result<Added, StoreError> {
+        let seen = self.seen_in(store)?;
+        if let (Some(seen), Twice::Refused) = (&seen, twice) {
+            return Ok(Added::No(format!(
+                "{seen}
+  hint: `period delete` removes the intervals of a period; `import --again` adds it all the same, and they count twice"
+            )));
+        }
         store.add_whole((self.start, self.length), now, &self.submodel, &self.merge)?;
-        Ok(warning)
+        Ok(Added::Yes(seen.map(|seen| format!("{seen}: they count twice"))))
     }
 
     /// That a store has seen some of its operations, where it has.
@@ -135,10 +159,7 @@ impl Imported {
         let known: BTreeSet<&Witness> = there.entries().iter().flat_map(|entry| &entry.witnesses).collect();
         let twice = self.submodel.entries().iter().flat_map(|entry| &entry.witnesses).find(|own| known.contains(own));
         Ok(twice.map(|Witness { scenario, run, .. }| {
-            format!(
-                "the store seems to hold operations of it already, such as run `{run}` of `{scenario}`: they count twice
-  hint: `period delete` removes the intervals of a period"
-            )
+            format!("the store seems to hold operations of it already, such as run `{run}` of `{scenario}`")
         }))
     }
 }

@@ -15,7 +15,16 @@ const GROUP: usize = 512;
 struct Put {
     observations: Vec<Observation>,
     /// How many of them are new, or why they could not be stored.
-    done: oneshot::Sender<Result<u64, String>>,
+    done: oneshot::Sender<Result<u64, NotPut>>,
+}
+
+/// Why a report was not stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NotPut {
+    /// It is of a time of which the store has another one of the same process.
+    Overlaps(String),
+    /// It could not be written.
+    Unwritable(String),
 }
 
 /// Takes reports in.
@@ -33,8 +42,8 @@ impl Puts {
     }
 
     /// Stores a report; says how many of its observations are new. They are on disk when this returns.
-    pub async fn put(&self, observations: Vec<Observation>) -> Result<u64, String> {
-        let stops = || "the server stops".to_owned();
+    pub async fn put(&self, observations: Vec<Observation>) -> Result<u64, NotPut> {
+        let stops = || NotPut::Unwritable("the server stops".to_owned());
         let (done, answer) = oneshot::channel();
         self.0.send(Put { observations, done }).await.map_err(|_| stops())?;
         answer.await.unwrap_or_else(|_| Err(stops()))
@@ -54,11 +63,13 @@ fn follow(mut store: Store, mut receiver: Inbox<Put>, turn: &Turn, pulse: &Pulse
         let stored = turn.take(|| store.put_observations(&groups, wall_clock()));
         match stored {
             // A sender may have gone away. That its report is there does no harm: it is known if it comes again.
-            Ok(counts) => answers.into_iter().zip(counts).for_each(|(done, new)| drop(done.send(Ok(new)))),
+            Ok(counts) => answers.into_iter().zip(counts).for_each(|(done, new)| {
+                drop(done.send(new.map_err(|overlap| NotPut::Overlaps(overlap.to_string()))));
+            }),
             Err(error) => {
                 let why = format!("the store cannot be written: {error}");
                 for done in answers {
-                    let _ = done.send(Err(why.clone()));
+                    let _ = done.send(Err(NotPut::Unwritable(why.clone())));
                 }
             }
         }

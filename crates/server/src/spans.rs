@@ -159,7 +159,7 @@ pub fn trace_of(span: &[u8]) -> Option<u128> {
 }
 
 /// Checks a message of which one field holds attributes.
-fn key_values(bytes: &[u8], attributes: u64) -> Result<(), Malformed> {
+pub(crate) fn key_values(bytes: &[u8], attributes: u64) -> Result<(), Malformed> {
     let mut fields = Fields::of(bytes);
     while let Some((number, value)) = fields.next()? {
         if number == attributes {
@@ -169,7 +169,8 @@ fn key_values(bytes: &[u8], attributes: u64) -> Result<(), Malformed> {
     Ok(())
 }
 
-fn key_value(bytes: &[u8], depth: u32) -> Result<(), Malformed> {
+/// Checks an attribute, whose value lies so deep in another.
+pub(crate) fn key_value(bytes: &[u8], depth: u32) -> Result<(), Malformed> {
     let mut fields = Fields::of(bytes);
     while let Some((number, value)) = fields.next()? {
         if number == 2 {
@@ -201,7 +202,7 @@ fn any_value(bytes: &[u8], depth: u32) -> Result<(), Malformed> {
 }
 
 /// The bytes of a field that has no others.
-fn message(value: Value<'_>) -> Result<&[u8], Malformed> {
+pub(crate) fn message(value: Value<'_>) -> Result<&[u8], Malformed> {
     if let Value::Bytes(bytes) = value { Ok(bytes) } else { Err(Malformed) }
 }
 
@@ -239,25 +240,4 @@ pub fn put_number(into: &mut Vec<u8>, mut number: u64) {
         number >>= 7;
     }
     into.push(number as u8);
-}
-
-/// Checks a request of the OTLP metrics service.
-///
-/// # Errors
-/// When the bytes are no such request.
-pub fn check_metrics(request: &[u8]) -> Result<(), Malformed> {
-    let mut fields = Fields::of(request);
-    while let Some((number, value)) = fields.next()? {
-        if number == 1 {
-            let mut resource = Fields::of(message(value)?);
-            while let Some((number, value)) = resource.next()? {
-                match number {
-                    1 => key_values(message(value)?, 1)?,
-                    2 => key_values(message(value)?, u64::MAX)?,
-                    _ => {}
-                }
-            }
-        }
-    }
-    Ok(())
 }

@@ -26,7 +26,7 @@ use crate::observed;
 use crate::openapi;
 use crate::page;
 use crate::parts;
-use crate::period::{self, Period};
+use crate::period::{self, Added, Period, Twice};
 use crate::receive::{Refusal, WAIT, plain};
 use crate::recorded::Recorded;
 use crate::requests::resident_memory;
@@ -200,13 +200,15 @@ async fn metrics(State(service): State<Arc<Service>>) -> Response {
         ("late", counts.late_points),
         ("set_aside", counts.set_aside_points),
         ("no_room", counts.no_room_points),
+        ("no_value", counts.no_value_points),
+        ("refused", counts.refused_points),
         ("received", counts.metric_points),
     ];
     let of = points.map(|(name, value)| (format!("{{state=\"{name}\"}}"), value));
     family(
         "dyelog_metric_points_total",
         "counter",
-        "Points of metrics, and those that tell rates or utilisation; those without room are among those set aside.",
+        "Points of metrics, and those that tell rates or utilisation; those without room are among those set aside, and those without value say that nothing was recorded.",
         &of,
     );
     family("dyelog_metric_series", "gauge", "Series of metrics that are followed.", &one(status.series as u64));
@@ -230,13 +232,16 @@ async fn metrics(State(service): State<Arc<Service>>) -> Response {
         let help = "By how much the clock of a service is ahead at least: spans had not ended when they came.";
         family("dyelog_clock_ahead_seconds", "gauge", help, &ahead);
     }
-    let scrapes = status.scrapes.iter().flat_map(|(url, (well, failed, _))| {
+    let scrapes = status.scrapes.iter().flat_map(|(url, own)| {
         let labels = |outcome: &str| format!("{{url=\"{}\",outcome=\"{outcome}\"}}", label(url));
-        [(labels("well"), *well), (labels("failed"), *failed)]
+        [(labels("well"), own.well), (labels("failed"), own.failed)]
     });
     let scrapes: Vec<_> = scrapes.collect();
     if !scrapes.is_empty() {
         family("dyelog_scrapes_total", "counter", "How often metrics were fetched.", &scrapes);
+        let unread = status.scrapes.iter().map(|(url, own)| (format!("{{url=\"{}\"}}", label(url)), own.unread));
+        let help = "Lines of fetched metrics that are no lines of Prometheus' text: they were left out.";
+        family("dyelog_scrape_unread_lines_total", "counter", help, &unread.collect::<Vec<_>>());
     }
     family("dyelog_open_traces", "gauge", "Traces to which more may come.", &one(status.open_traces as u64));
     family("dyelog_open_bytes", "gauge", "Memory of spans that are not folded yet.", &one(status.open_bytes as u64));
@@ -472,7 +477,20 @@ async fn forget(State(service): State<Arc<Service>>, Asking(asked): Asking<Asked
     Ok(Json(serde_json::json!({ "deleted": deleted })).into_response())
 }
 
-async fn import(State(desk): State<Desk>, request: Request) -> Result<Response, Failed> {
+/// How to import.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Importing {
+    /// Whether operations that are there already may count twice.
+    #[serde(default)]
+    again: bool,
+}
+
+async fn import(
+    State(desk): State<Desk>,
+    Asking(Importing { again }): Asking<Importing>,
+    request: Request,
+) -> Result<Response, Failed> {
     let Desk { service, budget } = desk;
     let (body, share) = plain(&budget, request).await.and_then(text).map_err(Failed::from)?;
     if period::is_reports(&body) {
@@ -486,7 +504,11 @@ async fn import(State(desk): State<Desk>, request: Request) -> Result<Response, 
     let found = period::imported("the body", &body).map_err(|why| Failed(StatusCode::BAD_REQUEST, why))?;
     drop(share);
     let now = wall_clock();
-    let warning = ask(&service, move |store| found.add_to(store, now)).await?;
+    let twice = if again { Twice::Counted } else { Twice::Refused };
+    let warning = match ask(&service, move |store| found.add_to(store, now, twice)).await? {
+        Added::Yes(warning) => warning,
+        Added::No(why) => return Err(Failed(StatusCode::CONFLICT, why)),
+    };
     Ok(Json(serde_json::json!({ "imported": true, "stored": null, "duplicates": null, "warning": warning }))
         .into_response())
 }

@@ -107,9 +107,9 @@ impl From<StoreError> for WorkerError {
 }
 
 /// 2000-01-01, nanoseconds since 1970. What says that it is older has no clock.
-const EARLIEST: u64 = 946_684_800_000_000_000;
+pub(crate) const EARLIEST: u64 = 946_684_800_000_000_000;
 /// How far a clock may be ahead.
-const AHEAD: u64 = 24 * 3600 * 1_000_000_000;
+pub(crate) const AHEAD: u64 = 24 * 3600 * 1_000_000_000;
 
 /// Follows the journal.
 pub struct Worker<M: Medium> {
@@ -315,6 +315,8 @@ impl<M: Medium> Worker<M> {
         counts.late_points += points.late;
         counts.set_aside_points += points.set_aside;
         counts.no_room_points += points.no_room;
+        counts.no_value_points += points.no_value;
+        counts.refused_points += points.refused;
         if points.no_room > 0 {
             let first = counts.no_room.map_or(record.received, |(first, _)| first);
             counts.no_room = Some((first, record.received));

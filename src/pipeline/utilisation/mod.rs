@@ -107,11 +107,17 @@ pub struct Exposed {
     pub seconds: Option<f64>,
 }
 
+/// What was scraped once.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Exposition {
+    /// Its lines.
+    pub lines: Vec<Exposed>,
+    /// How many lines are none of Prometheus' text, and the number of the first one.
+    pub unread: Option<(usize, usize)>,
+}
+
 /// The lines of what was scraped once.
-///
-/// # Errors
-/// The number of a line that is none.
-pub fn exposition(text: &str) -> Result<Vec<Exposed>, usize> {
+pub fn exposition(text: &str) -> Exposition {
     prometheus::exposition(text)
 }
 

@@ -81,6 +81,17 @@ struct Point {
     as_double: Option<f64>,
     as_int: Option<Value>,
     count: Option<Value>,
+    #[serde(default)]
+    flags: Value,
+}
+
+impl Point {
+    /// Whether a value was recorded: collectors write points without one where a target is gone.
+    fn is_recorded(&self) -> bool {
+        /// `DATA_POINT_FLAGS_NO_RECORDED_VALUE_MASK` of OTLP.
+        const NO_RECORDED_VALUE: u32 = 1;
+        number(&self.flags).is_none_or(|flags| flags as u32 & NO_RECORDED_VALUE == 0)
+    }
 }
 
 /// Labels of a resource and a point.
@@ -138,7 +149,7 @@ fn take_requests(metric: &Metric, resource: &Labels, counters: &mut Counters) ->
     }
     for points in metric.sum.iter().chain(histograms) {
         let is_delta = is_delta(points);
-        for point in &points.data_points {
+        for point in points.data_points.iter().filter(|point| point.is_recorded()) {
             let value = point.count.as_ref().or(point.as_int.as_ref()).and_then(number).or(point.as_double);
             let (Some(value), Some(time)) = (value.filter(|value| value.is_finite()), number(&point.time_unix_nano))
             else {
@@ -231,7 +242,7 @@ fn count(metric: &Metric, resource: &Labels, counted: &mut Counted) -> bool {
     for point in metric.gauge.iter().chain(&metric.sum).flat_map(|points| &points.data_points) {
         let mut all = resource.clone();
         all.extend(labels(&point.attributes));
-        let value = point.as_double.or_else(|| number(point.as_int.as_ref()?));
+        let value = point.as_double.or_else(|| number(point.as_int.as_ref()?)).filter(|_| point.is_recorded());
         let of = all.iter().map(|(name, value)| (&**name, &**value));
         is_count |= counted.take(&metric.name, &of, value.unwrap_or(f64::NAN));
     }
@@ -253,6 +264,9 @@ fn take_in(
     for (point, points) in
         metric.gauge.iter().chain(&metric.sum).flat_map(|own| own.data_points.iter().map(move |point| (point, own)))
     {
+        if !point.is_recorded() {
+            continue;
+        }
         let mut all = resource.clone();
         all.extend(labels(&point.attributes));
         let of = || all.iter().map(|(name, value)| (&**name, &**value));
@@ -298,7 +312,35 @@ fn labels(attributes: &[Attribute]) -> Labels {
 
 #[cfg(test)]
 mod tests {
-    use super::{Counts, are_interleaved, together};
+    use super::{Counts, are_interleaved, read, together};
+
+    /// What the Prometheus receiver of a Collector writes where a scrape failed: a value of 0 that was not recorded.
+    #[test]
+    fn points_without_a_recorded_value_are_none() {
+        let document = |flags: &str| {
+            let of = |time: u32, value: u32| {
+                let flags = if value == 0 { flags } else { "" };
+                let times = format!(r#"{flags}"startTimeUnixNano":"1000000000","timeUnixNano":"{time}000000000""#);
+                format!(
+                    r#"{{"resourceMetrics":[{{"resource":{{"attributes":[{{"key":"service.name","value":{{"stringValue":"web"}}}}]}},"scopeMetrics":[{{"metrics":[
+                    {{"name":"http.server.request.duration","unit":"s","histogram":{{"aggregationTemporality":2,"dataPoints":[{{{times},"count":"{value}"}}]}}}},
+                    {{"name":"process.cpu.time","unit":"s","sum":{{"isMonotonic":true,"aggregationTemporality":2,"dataPoints":[{{{times},"asDouble":{value}}}]}}}},
+                    {{"name":"container.cpu.usage","gauge":{{"dataPoints":[{{{times},"asInt":"{value}"}}]}}}},
+                    {{"name":"container_cpu_limit","gauge":{{"dataPoints":[{{{times},"asDouble":{value}}}]}}}}]}}]}}]}}"#
+                )
+            };
+            [of(100, 40), of(110, 0), of(120, 60), of(130, 0)].join("\n")
+        };
+        for flags in [r#""flags":1,"#, r#""flags":"1","#, r#""flags":257,"#] {
+            let found = read(&document(flags), None).expect("they are metrics");
+            assert_eq!(found.requests[0].samples, [(1.0, 0.0), (100.0, 40.0), (120.0, 60.0)]);
+            let samples: Vec<_> = found.series.iter().map(|own| &own.samples[..]).collect();
+            assert_eq!(samples, [[(100.0, 40.0), (120.0, 60.0)]; 2]);
+            assert_eq!(found.cores[0].cores, 60.0);
+        }
+        let zeros = read(&document(r#""flags":0,"#), None).expect("they are metrics");
+        assert_eq!((zeros.requests[0].samples.len(), zeros.series[0].samples.len()), (5, 4));
+    }
 
     /// Two processes that count since hours ago, and one that begins while they are read; each point has the begin of its own.
     #[test]

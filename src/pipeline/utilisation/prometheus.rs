@@ -6,7 +6,7 @@ use serde::Deserialize;
 use crate::model::utilisation::{Metrics, Series};
 use crate::pipeline::utilisation::capacity::Counted;
 use crate::pipeline::utilisation::metric::{Known, counts, known, mode, resources, unit_of};
-use crate::pipeline::utilisation::{Exposed, Fault, Found, ValueUnit, requests, time};
+use crate::pipeline::utilisation::{Exposed, Exposition, Fault, Found, ValueUnit, requests, time};
 
 /// The labels of a series, in the order in which they are written.
 type Labels = IndexMap<String, String>;
@@ -137,15 +137,21 @@ pub(super) fn read_text(text: &str, unit: Option<ValueUnit>) -> Found {
 }
 
 /// The lines of what was scraped once.
-pub(super) fn exposition(text: &str) -> Result<Vec<Exposed>, usize> {
-    let lines =
-        (1_usize..).zip(text.lines().map(str::trim)).filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
-    lines
-        .map(|(number, line)| {
-            let (name, labels, value, seconds) = sample(line).ok_or(number)?;
-            Ok(Exposed { name: name.to_owned(), labels: labels.into_iter().collect(), value, seconds })
-        })
-        .collect()
+pub(super) fn exposition(text: &str) -> Exposition {
+    let mut found = Exposition::default();
+    for (number, line) in (1..).zip(text.lines().map(str::trim)) {
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        match sample(line) {
+            Some((name, labels, value, seconds)) => {
+                let (name, labels) = (name.to_owned(), labels.into_iter().collect());
+                found.lines.push(Exposed { name, labels, value, seconds });
+            }
+            None => found.unread = Some(found.unread.map_or((1, number), |(count, first)| (count + 1, first))),
+        }
+    }
+    found
 }
 
 /// A line's name, labels, value and time.

@@ -11,6 +11,7 @@ use clap::{Args, Subcommand};
 use dyelog::diagnostic::quantity::counted;
 use dyelog::model::codes::LOAD_CHOSEN;
 use dyelog_server::metered::SAMPLING_TOLD_BY;
+use dyelog_server::period::Twice;
 use dyelog_server::recorded::Recorded;
 use serde_json::Value;
 
@@ -123,6 +124,9 @@ enum Question {
     Import {
         #[command(flatten)]
         place: Place,
+        /// Adds also sub-models of which the store seems to hold operations already: these count twice
+        #[arg(long)]
+        again: bool,
         /// Saved sub-models, and files of `reports`
         #[arg(value_name = "SUBMODEL", required = true)]
         files: Vec<PathBuf>,
@@ -172,9 +176,10 @@ pub fn run(arguments: &Arguments) -> Outcome {
             let kept = exemplars(&asked.which.place, written(&ends))?;
             commands::explain(&kept, &asked.recorded()?, &asked.arguments)
         }
-        Question::Import { place, files } => {
+        Question::Import { place, again, files } => {
+            let twice = if *again { Twice::Counted } else { Twice::Refused };
             for file in files {
-                if let Some(warning) = place.import(file)? {
+                if let Some(warning) = place.import(file, twice)? {
                     eprintln!("warning: {}: {warning}", file.display());
                 }
             }

@@ -10,7 +10,7 @@ use dyelog_server::client::{Asking, Client};
 use dyelog_server::config::Config;
 use dyelog_server::observed;
 use dyelog_server::parts;
-use dyelog_server::period::{Period, imported, intervals_json, is_reports};
+use dyelog_server::period::{Added, Period, Twice, imported, intervals_json, is_reports};
 use dyelog_server::recorded::Recorded;
 use dyelog_server::service::wall_clock;
 use dyelog_server::store::{Location, Store, StoreError};
@@ -201,22 +201,31 @@ impl Place {
     }
 
     /// Adds a saved sub-model to the interval in which it begins, or what observers reported. What is to be warned of comes back.
-    pub fn import(&self, file: &Path) -> Result<Option<String>, String> {
+    pub fn import(&self, file: &Path, twice: Twice) -> Result<Option<String>, String> {
         let failed = |why: &dyn std::fmt::Display| format!("{}: {why}", file.display());
         let text = fs::read_to_string(file).map_err(|error| failed(&error))?;
         let name = file.display().to_string();
         if let Some(client) = self.server()? {
-            let text = self.ask(&client, &Method::POST, "/v1/import", [None, None], &text)?;
+            let again: &[(&str, &str)] = if twice == Twice::Counted { &[("again", "true")] } else { &[] };
+            let answer = client.ask(&Method::POST, "/v1/import", again, &text);
+            let text = self.told(answer).map_err(|why| failed(&why))?;
             let answer: Value = serde_json::from_str(&text).map_err(|error| format!("{}: {error}", self.store))?;
             return Ok(answer["warning"].as_str().map(str::to_owned));
         }
         if is_reports(&text) {
             let observations = json::parse(&name, &text).map_err(|found| found.to_string())?;
+            let now = wall_clock();
+            observed::possible(&observations, now).map_err(|why| failed(&why))?;
             let mut store = Store::open_at(&self.location()?).map_err(self.failed())?;
-            return store.put_observations(&[observations], wall_clock()).map(|_| None).map_err(self.failed());
+            let put = store.put_observations(&[observations], now).map_err(self.failed())?;
+            let overlap = put.into_iter().find_map(Result::err);
+            return overlap.map_or(Ok(None), |overlap| Err(failed(&overlap)));
         }
         let found = imported(&name, &text).map_err(|why| failed(&why))?;
         let mut store = Store::open_at(&self.location()?).map_err(self.failed())?;
-        found.add_to(&mut store, wall_clock()).map_err(self.failed())
+        match found.add_to(&mut store, wall_clock(), twice).map_err(self.failed())? {
+            Added::Yes(warning) => Ok(warning),
+            Added::No(why) => Err(failed(&why)),
+        }
     }
 }

@@ -276,7 +276,7 @@ async fn serve_all(
     }
     let mut fetching = JoinSet::new();
     for own in scrapes {
-        fetching.spawn(scrape::follow(own, Arc::clone(service)));
+        fetching.spawn(scrape::follow(own, Arc::clone(service), |words| eprintln!("{words}")));
     }
     tokio::select! {
         told = told => told.map_err(|error| format!("signals cannot be awaited: {error}"))?,

@@ -109,8 +109,11 @@ fn traces() -> Vec<Path> {
     let mut import = operation(
         "Adds a saved sub-model to the interval in which it begins, or stores reports of observers.",
         &("It is added.", content("Imported")),
-        &[],
-        &[400, 401, 408, 413, 415, 503],
+        &[
+            json!({ "name": "again", "in": "query", "required": false, "schema": { "type": "boolean", "default": false },
+            "description": "Adds it though the store seems to hold some of its operations, which count twice then." }),
+        ],
+        &[400, 401, 408, 409, 413, 415, 503],
     );
     let either = json!({ "anyOf": [of("SubModel"), of("Observations")] });
     import["requestBody"] = sent(&json!({ "application/json": { "schema": either } }));
@@ -216,6 +219,7 @@ fn words(code: u16) -> &'static str {
         401 => "A token that allows it is missing.",
         404 => "Nothing is there.",
         408 => "The body did not come to its end in time.",
+        409 => "The store seems to hold some of it already.",
         413 => "The body is larger than 20 MiB, unpacked.",
         415 => "The type or the packing is not known.",
         422 => "No model can be made of it.",

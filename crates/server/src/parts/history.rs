@@ -9,6 +9,7 @@ use std::sync::Arc;
 use dyelog::lqn::submodel::{EntryTotal, Interaction, ScenarioTotal, SubModel};
 
 use crate::deployment::Times;
+use crate::store::LEVELS;
 
 /// How many blocks there are at most.
 const MOST_BLOCKS: usize = 240;
@@ -161,16 +162,25 @@ impl History {
         Self { observed, ..Self::default() }
     }
 
-    /// Adds blocks without operations from the last one to a time.
+    /// Adds blocks without operations from the last one to a time. They are as long as the last one, unless there were too many: a border lies a few blocks from an end at
+    /// least, and one long block without operations would draw those before it into the time without.
     fn go_on_until(&mut self, end: u64) {
         let before = self.blocks.last().map(|last| last.to);
-        match before.filter(|_| self.observed.is_empty()) {
-            Some(before) if before < end => self.blocks.push(Block::without(before, end)),
-            _ => {
+        let silent: Times = match before.filter(|_| self.observed.is_empty()) {
+            Some(before) => vec![(before, end)],
+            None => {
                 let before = before.unwrap_or(0);
-                let observed = self.observed.iter().map(|(from, to)| ((*from).max(before), (*to).min(end)));
-                self.blocks.extend(observed.filter(|(from, to)| from < to).map(|(from, to)| Block::without(from, to)));
+                self.observed.iter().map(|(from, to)| ((*from).max(before), (*to).min(end))).collect()
             }
+        };
+        let silent = silent.into_iter().filter(|(from, to)| from < to);
+        let all: u64 = silent.clone().map(|(from, to)| to - from).fold(0, u64::saturating_add);
+        let usual = self.blocks.last().map_or(LEVELS[0].length, |last| last.to - last.from);
+        let length = usual.max(all / MOST_BLOCKS as u64).max(1);
+        for (from, to) in silent {
+            let count = (to - from).div_ceil(length);
+            let at = |number: u64| from + ((to - from) as u128 * u128::from(number) / u128::from(count)) as u64;
+            self.blocks.extend((0..count).map(|number| Block::without(at(number), at(number + 1))));
         }
     }
 

@@ -5,6 +5,7 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 
 use super::{Refusal, Taken};
+use crate::journal::Kind;
 use crate::spans::{put_field, put_head, put_number};
 
 /// How long senders should wait, seconds.
@@ -41,7 +42,12 @@ impl Form {
 }
 
 /// What is said of what was refused for good.
-pub const REJECTED: &str = "spans that cannot be read, or have no valid trace id and span id, were not taken";
+fn rejected(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Traces => "spans that cannot be read, or have no valid trace id and span id, were not taken",
+        Kind::Metrics => "points that cannot be read, or have no time, were not taken",
+    }
+}
 
 /// The binary form of the answer to what was taken: with a partial success where some of it was not.
 pub fn taken_message(taken: &Taken) -> Vec<u8> {
@@ -49,7 +55,7 @@ pub fn taken_message(taken: &Taken) -> Vec<u8> {
     if taken.rejected > 0 {
         let mut partial = vec![1 << 3];
         put_number(&mut partial, taken.rejected);
-        put_field(&mut partial, 2, REJECTED.as_bytes());
+        put_field(&mut partial, 2, rejected(taken.kind).as_bytes());
         put_field(&mut message, 1, &partial);
     }
     message
@@ -61,8 +67,11 @@ pub fn taken(form: Form, taken: &Taken) -> Response {
         Form::Protobuf => taken_message(taken),
         Form::Json if taken.rejected == 0 => b"{}".to_vec(),
         Form::Json => {
-            let rejected = taken.rejected.to_string();
-            let partial = serde_json::json!({ "rejectedSpans": rejected, "errorMessage": REJECTED });
+            let name = match taken.kind {
+                Kind::Traces => "rejectedSpans",
+                Kind::Metrics => "rejectedDataPoints",
+            };
+            let partial = serde_json::json!({ name: taken.rejected.to_string(), "errorMessage": rejected(taken.kind) });
             serde_json::json!({ "partialSuccess": partial }).to_string().into_bytes()
         }
     };

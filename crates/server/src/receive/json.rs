@@ -1,21 +1,16 @@
 //! OTLP in JSON, put into its binary form.
 //!
-//! A request is read piece by piece: a span or a metric is in memory as what it says only until it is written. So the largest body takes little more than itself and
-//! what is made of it.
+//! A request is read piece by piece: a span, a metric, a resource, a scope. So the largest body takes little more than itself and what is made of it.
 
 use std::fmt;
 
 use bytes::Bytes;
-use opentelemetry_proto::tonic::common::v1::InstrumentationScope;
-use opentelemetry_proto::tonic::metrics::v1::Metric;
-use opentelemetry_proto::tonic::resource::v1::Resource;
-use opentelemetry_proto::tonic::trace::v1::Span;
-use prost::Message;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::body::{FOR_SMALL, Share, TOGETHER, add};
-use super::names::Named;
+use super::piece::Piece;
+use super::schema::{Message, RESOURCE, SCOPE, SPAN, is_named};
 use super::{LARGEST, Refusal};
 use crate::buffer::Buffer;
 use crate::journal::Kind;
@@ -23,6 +18,8 @@ use crate::spans::put_field;
 
 /// How many times its own memory a piece takes while it is read.
 const GROWTH: usize = 3;
+/// What a small one may take: of lists of digits, each is up to four times as long in binary form.
+const SMALL: usize = 16 << 10;
 /// The longest piece that is read: beside the largest body, and all that is made of it, no longer one would ever fit.
 const LONGEST: usize = (TOGETHER - FOR_SMALL - 2 * LARGEST) / GROWTH;
 
@@ -45,10 +42,11 @@ fn written(kind: Kind, json: &[u8], share: &mut Share) -> Result<Bytes, Refusal>
     if longest > LONGEST {
         return Err(Refusal::TooLarge);
     }
-    share.grow(GROWTH * longest)?;
+    let most = (GROWTH * longest).max(SMALL);
+    share.grow(most)?;
     // What will not fit is not begun. It is about as long as what it is made of.
     share.reserve(json.len())?;
-    let mut out = Out { kind, bytes: Buffer::up_to(LARGEST), piece: Vec::new(), share, refusal: None };
+    let mut out = Out { kind, bytes: Buffer::up_to(LARGEST), piece: Piece::up_to(most), share, refusal: None };
     let mut reader = serde_json::Deserializer::from_slice(json);
     let outcome = Level { out: &mut out, depth: 0 }.deserialize(&mut reader).and_then(|()| reader.end());
     match (out.refusal, outcome) {
@@ -100,7 +98,7 @@ struct Out<'s> {
     kind: Kind,
     bytes: Buffer,
     /// A piece, which is written here first.
-    piece: Vec<u8>,
+    piece: Piece,
     share: &'s mut Share,
     /// Why no more is written.
     refusal: Option<Refusal>,
@@ -143,15 +141,23 @@ impl Out<'_> {
         self.bytes.replace(begin - LENGTH, &bytes);
     }
 
-    /// Writes a message as a field of that number.
-    fn message<E: Error>(&mut self, number: u8, message: &impl Message) -> Result<(), E> {
+    /// Writes what a piece became.
+    fn piece<E: Error>(&mut self, write: impl FnOnce(&mut Piece) -> serde_json::Result<()>) -> Result<(), E> {
         let mut piece = std::mem::take(&mut self.piece);
-        piece.clear();
-        piece.push((number << 3) | 2);
-        message.encode_length_delimited(&mut piece).map_err(E::custom)?;
-        let added = self.add(&piece);
+        let written = write(&mut piece).map_err(E::custom);
+        let added = if piece.is_full() {
+            self.refusal = Some(Refusal::TooLarge);
+            Err(E::custom("there is no room"))
+        } else {
+            written.and_then(|()| self.add(piece.bytes()))
+        };
         self.piece = piece;
         added
+    }
+
+    /// Writes a message as a field of that number, where there is one.
+    fn message<E: Error>(&mut self, number: u8, message: &'static Message, json: &RawValue) -> Result<(), E> {
+        if json.get() == "null" { Ok(()) } else { self.piece(|piece| piece.message(number, message, json)) }
     }
 }
 
@@ -191,9 +197,9 @@ impl<'de> Visitor<'de> for Level<'_, '_> {
         let mut known = [false; 4];
         while let Some(name) = members.next_key::<String>()? {
             let number = match (depth, &*name) {
-                (_, name) if name == list => LIST,
+                (_, name) if is_named(list, name) => LIST,
                 (1, "resource") | (2, "scope") => 1,
-                (1 | 2, "schemaUrl") => 3,
+                (1 | 2, name) if is_named("schemaUrl", name) => 3,
                 _ => {
                     members.next_value::<IgnoredAny>()?;
                     continue;
@@ -203,19 +209,11 @@ impl<'de> Visitor<'de> for Level<'_, '_> {
                 return Err(A::Error::custom(format!("duplicate field `{name}`")));
             }
             match (number, depth) {
-                (1, 1) => {
-                    if let Some(resource) = members.next_value::<Option<Resource>>()? {
-                        out.message(1, &resource)?;
-                    }
-                }
-                (1, _) => {
-                    if let Some(scope) = members.next_value::<Option<InstrumentationScope>>()? {
-                        out.message(1, &scope)?;
-                    }
-                }
+                (1, 1) => out.message(1, &RESOURCE, members.next_value()?)?,
+                (1, _) => out.message(1, &SCOPE, members.next_value()?)?,
                 (3, _) => {
                     let mut field = Vec::new();
-                    put_field(&mut field, 3, members.next_value::<String>()?.as_bytes());
+                    put_field(&mut field, 3, members.next_value::<Option<String>>()?.unwrap_or_default().as_bytes());
                     out.add(&field)?;
                 }
                 _ => members.next_value_seed(List { out: &mut *out, depth })?,
@@ -238,7 +236,7 @@ impl<'de> DeserializeSeed<'de> for List<'_, '_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
-        from.deserialize_seq(self)
+        from.deserialize_any(self)
     }
 }
 
@@ -249,20 +247,25 @@ impl<'de> Visitor<'de> for List<'_, '_> {
         f.write_str("an array")
     }
 
+    /// The default of each field.
+    fn visit_unit<E: Error>(self) -> Result<(), E> {
+        Ok(())
+    }
+
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
         let Self { out, depth } = self;
         match (depth, out.kind) {
             (2, Kind::Traces) => {
-                while let Some(piece) = list.next_element::<&RawValue>()? {
+                while let Some(json) = list.next_element::<&RawValue>()? {
                     // A span that cannot be read has no identifiers, and is refused as one without them: the others are taken.
-                    let read = serde_json::from_str::<Named<Span>>(piece.get());
-                    out.message(LIST, &read.map(|own| own.0).unwrap_or_default())?;
+                    out.piece(|piece| piece.message(LIST, &SPAN, json).or(Ok(())))?;
                 }
                 Ok(())
             }
             (2, Kind::Metrics) => {
-                while let Some(Named(piece)) = list.next_element::<Named<Metric>>()? {
-                    out.message(LIST, &piece)?;
+                while let Some(json) = list.next_element::<&RawValue>()? {
+                    // The same holds of its points.
+                    out.piece(|piece| piece.metric(LIST, json))?;
                 }
                 Ok(())
             }
@@ -341,6 +344,22 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn any_field_of_a_request_may_be_null_and_has_two_names() {
+        let span = span(1);
+        let wanted = format!(
+            r#"{{"resourceSpans":[{{"resource":{{}},"schemaUrl":"","scopeSpans":[{{"scope":{{}},"schemaUrl":"","spans":[{span}]}},{{}}]}},{{}}]}}"#
+        );
+        let json = format!(
+            r#"{{"resource_spans":[{{"resource":{{"attributes":null}},"schema_url":null,"scope_spans":[{{"scope":{{"attributes":null,"name":null}},"schemaUrl":null,
+            "spans":[{span}]}},{{"spans":null}}]}},{{"scopeSpans":null,"resource":null}}]}}"#
+        );
+        let wanted: ExportTraceServiceRequest = serde_json::from_str(&wanted).expect("it is a request");
+        let bytes = read(Kind::Traces, json).await.expect("it is a request");
+        assert_eq!(ExportTraceServiceRequest::decode(&bytes[..]), Ok(wanted));
+        assert_eq!(read(Kind::Traces, r#"{"resourceSpans":null}"#.to_owned()).await.expect("it is one"), Bytes::new());
+    }
+
+    #[tokio::test]
     async fn what_is_no_request_is_refused() {
         for json in [
             "",
@@ -349,12 +368,14 @@ mod tests {
             "{}}",
             "null",
             r#"{"resourceSpans":{}}"#,
-            r#"{"resourceSpans":null}"#,
             r#"{"resourceSpans":[[]]}"#,
             r#"{"resourceSpans":[],"resourceSpans":[]}"#,
             r#"{"resourceSpans":[{"scopeSpans":[{"spans":[{}"#,
             r#"{"resourceSpans":[{"resource":7}]}"#,
-            r#"{"resourceSpans":[{"schemaUrl":null}]}"#,
+            r#"{"resourceSpans":[null]}"#,
+            r#"{"resourceSpans":[{"schemaUrl":7}]}"#,
+            r#"{"resourceSpans":[{"resource":{"attributes":{}}}]}"#,
+            r#"{"resourceSpans":[],"resource_spans":[]}"#,
         ] {
             let refusal = read(Kind::Traces, json.to_owned()).await.expect_err(json);
             assert!(matches!(refusal, Refusal::Malformed(_)), "{json}: {refusal:?}");

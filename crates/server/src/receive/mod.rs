@@ -8,7 +8,8 @@ pub(crate) mod body;
 mod grpc;
 mod http;
 mod json;
-mod names;
+mod piece;
+mod schema;
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -20,6 +21,7 @@ use bytes::Bytes;
 
 use crate::journal::Kind;
 use crate::peers::{Peer, Peers};
+use crate::points::each_point;
 use crate::requests::Brings;
 use crate::service::{Busy, Service};
 use crate::spans::each_span;
@@ -64,7 +66,9 @@ pub enum Refusal {
 
 /// What a request was taken as.
 struct Taken {
-    /// How many of its spans were refused for good.
+    /// What it brings.
+    kind: Kind,
+    /// How many of its spans, or points of metrics, were refused for good.
     rejected: u64,
 }
 
@@ -111,7 +115,7 @@ impl Receivers {
         let mut rejected = 0;
         match kind {
             Kind::Traces => each_span(&payload, |_, span| rejected += u64::from(span.is_err())),
-            Kind::Metrics => crate::spans::check_metrics(&payload),
+            Kind::Metrics => each_point(&payload, |_, point| rejected += u64::from(point.is_err())),
         }
         .map_err(|_| Refusal::Malformed("the body is no OTLP request".to_owned()))?;
         let length = payload.len();
@@ -121,7 +125,7 @@ impl Receivers {
         if let Some(peer) = peer {
             self.peers.brought(peer, length, Instant::now());
         }
-        Ok(Taken { rejected })
+        Ok(Taken { kind, rejected })
     }
 }
 

@@ -25,8 +25,10 @@ use crate::counts::Counts;
 use crate::journal::medium::{Folder, Medium};
 use crate::journal::{Journal, Kind, Record};
 use crate::lately::Lately;
+pub use crate::puts::NotPut;
 use crate::puts::Puts;
 use crate::requests::Requests;
+use crate::scrape::{Outcome, Scraped};
 use crate::store::{Location, Store, StoreError, Sums};
 use crate::told::Told;
 use crate::worker::{Worker, WorkerError, Working};
@@ -136,8 +138,8 @@ pub struct Status {
     fault: Option<String>,
     /// Why the journal could not be written when it was last tried.
     unwritable: Option<String>,
-    /// From where metrics are fetched: how often it went well and how often not, and why it did not the last time.
-    pub scrapes: BTreeMap<String, (u64, u64, Option<String>)>,
+    /// From where metrics are fetched, and how that goes.
+    pub scrapes: BTreeMap<String, Scraped>,
 }
 
 impl Shared {
@@ -309,14 +311,15 @@ impl Service {
     /// Stores a report of an observer; says how many of its observations are new. They are on disk when this returns.
     ///
     /// # Errors
-    /// Why it cannot be stored now.
-    pub async fn put(&self, observations: Vec<Observation>) -> Result<u64, String> {
+    /// Why it is not stored.
+    pub async fn put(&self, observations: Vec<Observation>) -> Result<u64, NotPut> {
         let puts = self.puts.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(|(puts, _)| Arc::clone(puts));
-        let puts = puts.ok_or_else(stops)?;
-        if let Some(fault) = self.reports_fault() {
+        let puts = puts.ok_or_else(|| NotPut::Unwritable(stops()))?;
+        let fault = || self.reports_fault().map(NotPut::Unwritable);
+        if let Some(fault) = fault() {
             return Err(fault);
         }
-        unless(puts.put(observations), || self.reports_fault()).await
+        unless(puts.put(observations), fault).await
     }
 
     /// Deletes all performance data, that of traces which are open among it.
@@ -335,16 +338,9 @@ impl Service {
         answer.map_err(|_| "the worker does not answer".to_owned())?.unwrap_or_else(|_| Err(stops()))
     }
 
-    /// Metrics were fetched, or why they were not.
-    pub fn scraped(&self, url: &str, why_not: Option<String>) {
-        let mut status = self.shared.status();
-        let own = status.scrapes.entry(url.to_owned()).or_default();
-        if why_not.is_none() {
-            own.0 += 1;
-        } else {
-            own.1 += 1;
-        }
-        own.2 = why_not;
+    /// Metrics were fetched, or were to be; whether that went otherwise than before.
+    pub fn scraped(&self, url: &str, outcome: Outcome) -> bool {
+        self.shared.status().scrapes.entry(url.to_owned()).or_default().note(outcome)
     }
 
     /// How it is.

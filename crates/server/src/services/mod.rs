@@ -19,8 +19,9 @@ use messages::{
     ApplicationNames, Deleted, Done, Figures, Nothing, ProcessName, ProcessNames, Question, Report, Stored,
 };
 
+use crate::observed;
 use crate::period::Period;
-use crate::service::{Service, wall_clock};
+use crate::service::{NotPut, Service, wall_clock};
 use crate::store::{Store, Which};
 use crate::web::{Failed, ask};
 
@@ -56,10 +57,14 @@ pub(crate) async fn put(service: Arc<Service>, Report { document }: Report) -> R
     let read = move || json::parse("the report", &document);
     let lost = |_| Failed(StatusCode::INTERNAL_SERVER_ERROR, "the report could not be read".to_owned());
     let read = tokio::task::spawn_blocking(read).await.map_err(lost)?;
-    let observations = read.map_err(|findings| Failed(StatusCode::BAD_REQUEST, findings.to_string()))?;
+    let refused = |why| Failed(StatusCode::BAD_REQUEST, why);
+    let observations = read.map_err(|findings| refused(findings.to_string()))?;
+    observed::possible(&observations, wall_clock()).map_err(refused)?;
     let count = observations.len() as u64;
-    let unwritable = |why| Failed(StatusCode::SERVICE_UNAVAILABLE, why);
-    let stored = service.put(observations).await.map_err(unwritable)?;
+    let stored = service.put(observations).await.map_err(|error| match error {
+        NotPut::Overlaps(why) => refused(why),
+        NotPut::Unwritable(why) => Failed(StatusCode::SERVICE_UNAVAILABLE, why),
+    })?;
     Ok(Stored { stored, duplicates: count - stored })
 }
 

@@ -45,7 +45,7 @@ use crate::parts::Glance;
 use database::{Database, Value};
 use exemplars::Exemplar;
 pub use location::Location;
-pub use observations::Which;
+pub use observations::{Overlap, Which};
 use postgres::Postgres;
 pub use postgres::address::Address;
 use rows::bounds;

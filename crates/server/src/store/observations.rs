@@ -1,10 +1,12 @@
 //! What observers reported, row by row: a process and an interval.
 
+use std::fmt;
+
 use dyelog_observe::json;
 use dyelog_observe::observation::{Observation, Process};
 
 use super::database::{Database, Value};
-use super::stretches::{Gathered, MOST_ROWS, is_merged};
+use super::stretches::{CLOSE, Gathered, MOST_ROWS, Merged, merged};
 use super::{Store, StoreError, compressed, decompressed_text, rows};
 
 /// Processes that are listed at most.
@@ -59,22 +61,29 @@ fn with_ends(values: &mut Vec<Value<'_>>, from: i64, to: i64) -> (String, String
 
 impl Store {
     /// Adds groups of observations that came at a time, nanoseconds since 1970, all of them or nothing; says of each group how many were new.
-    /// They are on disk when this returns.
+    /// Nothing is added of a group in which one is of a time of which another one of its process tells a part. They are on disk when this returns.
     ///
     /// # Errors
     /// When they cannot be written.
-    pub fn put_observations(&mut self, groups: &[Vec<Observation>], now: u64) -> Result<Vec<u64>, StoreError> {
+    pub fn put_observations(
+        &mut self,
+        groups: &[Vec<Observation>],
+        now: u64,
+    ) -> Result<Vec<Result<u64, Overlap>>, StoreError> {
         let touched = i64::try_from(now).unwrap_or(i64::MAX);
         self.database.transaction(|database| {
             let mut new = Vec::with_capacity(groups.len());
             for group in groups {
-                let mut own = 0;
-                for observation in group {
-                    if !is_merged(database, observation)? {
-                        own += insert(database, observation, touched, 0, &[])? as u64;
+                new.push(match added(database, group)? {
+                    Ok(added) => {
+                        let mut own = 0;
+                        for observation in added {
+                            own += insert(database, observation, touched, 0, &[])? as u64;
+                        }
+                        Ok(own)
                     }
-                }
-                new.push(own);
+                    Err(overlap) => Err(overlap),
+                });
             }
             Ok(new)
         })
@@ -187,6 +196,79 @@ impl Store {
             )
         })
     }
+}
+
+/// Two observations of one process that tell of one time, and would count it twice.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Overlap {
+    process: Process,
+    /// That of the report, and the other one, nanoseconds since 1970.
+    times: [(i64, i64); 2],
+}
+
+impl fmt::Display for Overlap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { process, times: [(from, to), (other_from, other_to)] } = self;
+        write!(
+            f,
+            "the interval of process {} at {} from {from} to {to} ns overlaps another one, from {other_from} to {other_to} ns",
+            process.id, process.host
+        )
+    }
+}
+
+/// Whether two times have so much in common that it is no matter of rounding.
+pub(super) fn overlap(one: (i64, i64), other: (i64, i64)) -> bool {
+    one.1.min(other.1).saturating_sub(one.0.max(other.0)) > CLOSE
+}
+
+/// Those of a group that no merged one has in it; or that one tells of a time of which another one does.
+fn added<'o>(
+    database: &dyn Database,
+    group: &'o [Observation],
+) -> Result<Result<Vec<&'o Observation>, Overlap>, StoreError> {
+    let mut added = Vec::with_capacity(group.len());
+    for observation in group {
+        let other = match merged(database, observation)? {
+            Merged::Within => continue,
+            Merged::Overlaps(other) => Some(other),
+            Merged::Apart => latest_before(database, observation)?,
+        };
+        let own = (observation.from, observation.to);
+        if let Some(other) = other.filter(|other| *other != own && overlap(own, *other)) {
+            return Ok(Err(Overlap { process: observation.process.clone(), times: [own, other] }));
+        }
+        added.push(observation);
+    }
+    // Within a group the same holds.
+    let mut times: Vec<_> = added.iter().map(|own| (&own.process, (own.from, own.to))).collect();
+    times.sort_unstable();
+    times.dedup();
+    for pair in times.windows(2) {
+        let [(process, one), (other_process, other)] = pair else { continue };
+        if process == other_process && overlap(*one, *other) {
+            return Ok(Err(Overlap { process: (*process).clone(), times: [*other, *one] }));
+        }
+    }
+    Ok(Ok(added))
+}
+
+/// The interval of a process, as it was reported, that begins last before another one ends. Since those that are stored lie apart, no other one overlaps that.
+fn latest_before(database: &dyn Database, observation: &Observation) -> Result<Option<(i64, i64)>, StoreError> {
+    let Process { application, host, program, id, started } = &observation.process;
+    database.first(
+        "SELECT start, \"end\" FROM observations WHERE host = ?1 AND process = ?2 AND start < ?3 AND application = ?4
+         AND program = ?5 AND started = ?6 AND +level = 0 ORDER BY start DESC LIMIT 1",
+        &[
+            (&**host).into(),
+            (*id).into(),
+            observation.to.into(),
+            (&**application).into(),
+            (&**program).into(),
+            (*started).into(),
+        ],
+        |row| Ok((row.number(0)?, row.number(1)?)),
+    )
 }
 
 /// Adds an observation, if it is new; says how many were added.

@@ -6,7 +6,7 @@
 use dyelog_observe::observation::{Observation, Process};
 
 use super::database::Database;
-use super::observations::{insert, unpacked};
+use super::observations::{insert, overlap, unpacked};
 use super::rows::{LEVELS, bytes_of, numbers_of};
 use super::{Level, StoreError};
 
@@ -16,7 +16,7 @@ pub const MOST_ROWS: usize = 1 << 14;
 /// One transaction makes so many rows. A put waits for it.
 const AT_ONCE: u32 = 32;
 /// Times that are closer than this are one range, nanoseconds: no interval is so short.
-const CLOSE: i64 = 1_000_000;
+pub(super) const CLOSE: i64 = 1_000_000;
 /// How far a merged row reaches beyond the longest stretch at most, as its observations may.
 const DAY: i64 = LEVELS[LEVELS.len() - 1].length.cast_signed();
 
@@ -37,8 +37,13 @@ impl Ranges {
         });
     }
 
-    fn contain(&self, (from, to): (i64, i64)) -> bool {
-        self.0.iter().any(|own| own.0 <= from && to <= own.1)
+    /// How a time lies to these.
+    fn with(&self, (from, to): (i64, i64)) -> Merged {
+        if self.0.iter().any(|own| own.0 <= from && to <= own.1) {
+            return Merged::Within;
+        }
+        let other = self.0.iter().find(|own| overlap((from, to), **own));
+        other.map_or(Merged::Apart, |other| Merged::Overlaps(*other))
     }
 
     /// As bytes, from the begin of the first on.
@@ -56,32 +61,48 @@ impl Ranges {
     }
 }
 
-/// Whether an observation is in one that was merged.
-pub fn is_merged(database: &dyn Database, observation: &Observation) -> Result<bool, StoreError> {
+/// How an observation lies to those that were merged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Merged {
+    /// It is in one of them.
+    Within,
+    /// A part of its time is: that from a time to another.
+    Overlaps((i64, i64)),
+    /// It is in none.
+    Apart,
+}
+
+/// How an observation lies to those that were merged.
+pub fn merged(database: &dyn Database, observation: &Observation) -> Result<Merged, StoreError> {
     let Process { application, host, program, id, started } = &observation.process;
     let (from, to) = (observation.from, observation.to);
-    let last = from.saturating_add(3 * DAY);
-    let mut is_there = false;
+    let last = to.saturating_add(3 * DAY);
+    let mut found = Merged::Apart;
     // Rows are looked for by their end: what a process reports now is later than all of them. The plus keeps the index of starts out of it.
     database.each(
-        "SELECT start, ranges FROM observations WHERE level > 0 AND host = ?1 AND process = ?2 AND +start <= ?3
-         AND \"end\" < ?4 AND \"end\" >= ?5 AND started = ?6 AND application = ?7 AND program = ?8",
+        "SELECT start, ranges FROM observations WHERE level > 0 AND host = ?1 AND process = ?2 AND +start < ?3
+         AND \"end\" < ?4 AND \"end\" > ?5 AND started = ?6 AND application = ?7 AND program = ?8",
         &[
             (&**host).into(),
             (*id).into(),
-            from.into(),
-            last.into(),
             to.into(),
+            last.into(),
+            from.into(),
             (*started).into(),
             (&**application).into(),
             (&**program).into(),
         ],
         &mut |row| {
-            is_there |= Ranges::read(row.bytes(1)?, row.number(0)?)?.contain((from, to));
+            match Ranges::read(row.bytes(1)?, row.number(0)?)?.with((from, to)) {
+                Merged::Apart => {}
+                // Merged ones may overlap where they were stored by an earlier release.
+                own if found != Merged::Within => found = own,
+                _ => {}
+            }
             Ok(())
         },
     )?;
-    Ok(is_there)
+    Ok(found)
 }
 
 /// Merges some of what is old enough; whether more is left.
@@ -248,7 +269,7 @@ impl Gathered {
 mod tests {
     use dyelog_observe::observation::{Observation, Process};
 
-    use super::{Gathered, Ranges, StoreError};
+    use super::{Gathered, Merged, Ranges, StoreError};
 
     const SECOND: i64 = 1_000_000_000;
 
@@ -287,7 +308,9 @@ mod tests {
         ranges.add(&[(100 * SECOND, 110 * SECOND), (-50 * SECOND, -40 * SECOND), (-40 * SECOND, -30 * SECOND)]);
         assert_eq!(ranges.0, [(-50 * SECOND, -30 * SECOND), (100 * SECOND, 110 * SECOND)]);
         assert_eq!(Ranges::read(&ranges.written(), -50 * SECOND).expect("it was written here"), ranges);
-        assert!(ranges.contain((-45 * SECOND, -35 * SECOND)) && !ranges.contain((-31 * SECOND, -29 * SECOND)));
+        assert_eq!(ranges.with((-45 * SECOND, -35 * SECOND)), Merged::Within);
+        assert_eq!(ranges.with((-31 * SECOND, -29 * SECOND)), Merged::Overlaps((-50 * SECOND, -30 * SECOND)));
+        assert_eq!(ranges.with((-30 * SECOND, 100 * SECOND)), Merged::Apart);
         assert!(Ranges::read(&[0x80], 0).is_err() && Ranges::read(&[1], 0).is_err());
     }
 }

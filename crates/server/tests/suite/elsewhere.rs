@@ -121,7 +121,10 @@ fn a_store_behind_a_server_answers_as_its_file_does() {
     assert!(why.contains("nothing was recorded"), "{why}");
     text(&period(&url, "fedcba9876543210", "import", &[saved.to_str().unwrap()]));
     assert_eq!(asked("export", &[]), whole);
-    let twice = period(&url, "fedcba9876543210", "import", &[saved.to_str().unwrap()]);
+    let why = refused(&period(&url, "fedcba9876543210", "import", &[saved.to_str().unwrap()]));
+    assert!(why.contains("seems to hold operations") && why.contains("--again"), "{why}");
+    assert_eq!(asked("export", &[]), whole);
+    let twice = period(&url, "fedcba9876543210", "import", &["--again", saved.to_str().unwrap()]);
     assert!(String::from_utf8_lossy(&twice.stderr).contains("they count twice"), "{twice:?}");
     let why = refused(&period(&url, "fedcba9876543210", "exemplars", &[]));
     assert!(why.contains("no trace of this period was kept"), "{why}");

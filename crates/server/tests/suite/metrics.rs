@@ -18,8 +18,8 @@ use dyelog_server::worker::{Worker, Working};
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
 use opentelemetry_proto::tonic::common::v1::{AnyValue, KeyValue, any_value};
 use opentelemetry_proto::tonic::metrics::v1::{
-    AggregationTemporality, Gauge, Histogram, HistogramDataPoint, Metric, NumberDataPoint, ResourceMetrics,
-    ScopeMetrics, Sum, metric, number_data_point,
+    AggregationTemporality, DataPointFlags, Gauge, Histogram, HistogramDataPoint, Metric, NumberDataPoint,
+    ResourceMetrics, ScopeMetrics, Sum, metric, number_data_point,
 };
 use opentelemetry_proto::tonic::resource::v1::Resource;
 use prost::Message as _;
@@ -90,6 +90,44 @@ fn temporality_and_resets_make_no_difference() {
         gauge.take(&bytes, BEGIN + at * ten);
     }
     assert!((grown(&gauge) - 15.0).abs() < 1e-9);
+}
+
+/// What the Prometheus receiver of a Collector writes where a scrape failed, or a target is gone: a value of 0 that was not recorded.
+#[test]
+fn points_without_a_recorded_value_set_nothing_back() {
+    let flags = DataPointFlags::NoRecordedValueMask as u32;
+    let of = |time: u64, value: u64| {
+        let (start_time_unix_nano, time_unix_nano) = (BEGIN - 36_000 * SECOND, BEGIN + time * SECOND);
+        let flags = if value == 0 { flags } else { 0 };
+        let number = NumberDataPoint { flags, ..number(start_time_unix_nano, time_unix_nano, value as f64) };
+        let sum = Sum { data_points: vec![number], aggregation_temporality: CUMULATIVE, is_monotonic: true };
+        let histogram =
+            HistogramDataPoint { flags, count: value, start_time_unix_nano, time_unix_nano, ..Default::default() };
+        let histogram = Histogram { data_points: vec![histogram], aggregation_temporality: CUMULATIVE };
+        let (sum, histogram) = (metric::Data::Sum(sum), metric::Data::Histogram(histogram));
+        [metrics("shop", "process.cpu.time", sum), metrics("shop", "http.server.request.duration", histogram)]
+    };
+    for (number, values) in [[36_000, 36_010, 36_020], [36_000, 0, 36_020], [0, 36_010, 36_020]].iter().enumerate() {
+        let mut meter = Meter::default();
+        for (at, value) in (0..).zip(values) {
+            for bytes in of(30 * at, *value) {
+                let points = meter.take(&bytes, BEGIN + 30 * at * SECOND);
+                let is_none = u64::from(*value == 0);
+                assert_eq!((points.received, points.used, points.no_value), (1, 1 - is_none, is_none));
+            }
+        }
+        // A point that is none does not begin a series, either.
+        assert_eq!(grown(&meter), if number < 2 { 40.0 } else { 20.0 });
+    }
+    let mut gauge = Meter::default();
+    for at in 0..=2 {
+        let own = NumberDataPoint { flags: if at == 1 { flags } else { 0 }, ..number(0, BEGIN + at * SECOND, 0.5) };
+        gauge.take(
+            &metrics("s", "container.cpu.usage", metric::Data::Gauge(Gauge { data_points: vec![own] })),
+            BEGIN + SECOND,
+        );
+    }
+    assert_eq!(grown(&gauge), 1.0);
 }
 
 /// Three processes say no more than the name of their service, and count since hours ago; a fourth begins while others are watched.
@@ -340,7 +378,7 @@ fn prometheus_text_is_fetched_where_the_configuration_says_so() {
             let mut stream = stream.unwrap();
             let _ = stream.read(&mut [0; 1024]);
             let body = format!(
-                "# TYPE process_cpu_seconds_total counter\nprocess_cpu_seconds_total {}\nqueue_size 7\n\
+                "# TYPE process_cpu_seconds_total counter\nprocess_cpu_seconds_total {}\nthis is none\nqueue_size 7\n\
                  http_server_request_duration_seconds_count{{http_route=\"/\"}} {}\n",
                 f64::from(number) * 0.5,
                 number * 10
@@ -352,14 +390,26 @@ fn prometheus_text_is_fetched_where_the_configuration_says_so() {
     let scrape =
         |url: &str| format!("[[scrape]]\nurl = \"{url}\"\nevery = 1\nlabels = {{ \"service.name\" = \"shop\" }}\n");
     std::fs::write(&config, scrape(&format!("http://{target}/metrics")) + &scrape("http://127.0.0.1:1/")).unwrap();
-    let program = Program::start(&folder.path().join("store.db"), &["--config", config.to_str().unwrap()]);
+    let (program, told) = Program::start_told(&folder.path().join("store.db"), &["--config", config.to_str().unwrap()]);
     let begin = Instant::now();
     while program.figure("dyelog_metric_points_total{state=\"used\"}") < 4 {
         assert!(begin.elapsed() < Duration::from_secs(20), "not fetched in time");
         std::thread::sleep(Duration::from_millis(100));
     }
     assert!(program.figure("dyelog_scrapes_total{url=\"http://127.0.0.1:1/\",outcome=\"failed\"}") > 0);
-    drop(program);
+    assert!(program.figure(&format!("dyelog_scrape_unread_lines_total{{url=\"http://{target}/metrics\"}}")) > 1);
+    let page = program.ask("GET", "/", &[], b"").unwrap().text();
+    let left_out = "line 3 is no line of Prometheus' text, and was left out";
+    assert!(page.contains("Connection refused") && page.contains("line 3 is no line of Prometheus"), "{page}");
+    program.kill();
+    // Each is told once, however often it fails.
+    let told = std::io::read_to_string(told).unwrap();
+    assert_eq!(told.matches("warning: metrics of http://127.0.0.1:1/: ").count(), 1, "{told}");
+    assert_eq!(
+        told.matches(&format!("warning: metrics of http://{target}/metrics: {left_out}\n")).count(),
+        1,
+        "{told}"
+    );
     std::fs::write(&config, "[[scrape]]\nurl = \"ftp://x\"\n").unwrap();
     let refused = std::process::Command::new(env!("CARGO_BIN_EXE_dyelog-server"))
         .args(["--config", config.to_str().unwrap(), "--store"])

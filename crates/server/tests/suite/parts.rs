@@ -6,7 +6,7 @@ use dyelog::lqn::saved;
 use dyelog_observe::observation::{Input, Observation, Operation, Process, Service as Served};
 use dyelog_observe::system::System;
 use dyelog_server::answer::Answer;
-use dyelog_server::parts::Parts;
+use dyelog_server::parts::{History, Parts};
 use dyelog_server::period::Period;
 use dyelog_server::split::Split;
 use dyelog_server::store::{LEVELS, Store};
@@ -264,5 +264,31 @@ fn a_change_is_told_with_the_model_and_the_solution() {
         assert_eq!(findings.iter().any(|own| own["message"] == told), changes, "{findings:?}");
         assert!(findings.iter().any(|own| own["code"] == "M011"), "{findings:?}");
         assert!(solution["outlook"]["loads"].is_array());
+    }
+}
+
+/// What was sent ends before the server was up, or while it is: a time without operations has blocks as one with them has.
+#[test]
+fn a_rate_that_ends_is_told_where_it_ends() {
+    let (_folder, store) = recorded(25, |_| USUAL);
+    let end = BEGIN / LENGTH * LENGTH + 25 * LENGTH;
+    for observed in [
+        (end + 5 * LENGTH, end + 10 * LENGTH),
+        (end + 5 * LENGTH, end + 105 * LENGTH),
+        (end - 25 * LENGTH, end + 4 * LENGTH),
+    ] {
+        let mut history = History::of(vec![observed]);
+        store.period_by_interval(0, u64::MAX, |glance| history.take_in(glance)).unwrap();
+        history.finish();
+        let found = Parts::in_history(&history);
+        let [border] = &found.borders[..] else { panic!("{observed:?}: {found:?}") };
+        assert_eq!(border.at, observed.0.max(end), "{observed:?}: {found:?}");
+        let words = border.what.iter().find(|own| own.contains("the rate of")).unwrap();
+        let rates = words.split_once(" goes from ").unwrap().1.strip_suffix(" a second").unwrap();
+        let (before, after) = rates.split_once(" to ").unwrap();
+        let part = found.parts[0];
+        let rate = part.operations as f64 * SECOND as f64 / (part.to - part.from) as f64;
+        assert!((before.parse::<f64>().unwrap() / rate - 1.0).abs() < 0.05, "{words}, of {rate}");
+        assert!(after.parse::<f64>().unwrap() < 0.1, "{words}");
     }
 }

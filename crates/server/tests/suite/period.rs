@@ -58,13 +58,11 @@ fn intervals_are_listed_exported_imported_and_deleted() {
     let saved = folder.path().join("whole.json");
     fs::write(&saved, &whole).unwrap();
     let other = folder.path().join("other.db");
-    let import = || {
-        let output = period(&other, &["import", saved.to_str().unwrap()]);
-        assert!(output.status.success());
-        String::from_utf8_lossy(&output.stderr).into_owned()
+    let import = |more: &[&str]| {
+        let output = period(&other, &[&["import", saved.to_str().unwrap()], more].concat());
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
     };
-    let told = import();
-    assert_eq!(told, "");
+    assert_eq!(import(&[]), (Some(0), String::new()));
     assert_eq!(text(&period(&other, &["export"])), whole);
     // Sub-models do not tell of how many spans they are made.
     let list = text(&period(&other, &["list"]));
@@ -76,9 +74,14 @@ fn intervals_are_listed_exported_imported_and_deleted() {
         let output = period(&other, &["export", "--from", from, "--to", to]);
         assert_eq!(output.status.success(), is_there, "{from} to {to}");
     }
-    // A second import counts again, and warns.
-    let told = import();
-    assert!(told.contains("whole.json: the store seems to hold operations of it already, such as run `"), "{told}");
+    // A second import is refused, unless it is meant.
+    let words = "whole.json: the store seems to hold operations of it already, such as run `";
+    let (code, told) = import(&[]);
+    assert!(code == Some(2) && told.contains(words) && told.contains("`import --again`"), "{told}");
+    assert_eq!(text(&period(&other, &["export"])), whole);
+    let (code, told) = import(&["--again"]);
+    assert!(code == Some(0) && told.contains(words) && told.contains("they count twice"), "{told}");
+    assert_ne!(text(&period(&other, &["export"])), whole);
     assert!(text(&period(&path, &["delete", "--to", "1700000020"])).starts_with("deleted 2"));
     assert_eq!(text(&period(&path, &["list"])).lines().count(), 2);
 }

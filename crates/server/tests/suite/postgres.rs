@@ -115,7 +115,7 @@ fn names_may_be_as_long_as_reports_allow() {
     own.process.application = name(1).as_str().into();
     own.process.host = name(2).as_str().into();
     own.process.program = name(3).as_str().into();
-    assert_eq!(store.put_observations(&[vec![own.clone(), own.clone()]], 0).unwrap(), [1]);
+    assert_eq!(store.put_observations(&[vec![own.clone(), own.clone()]], 0).unwrap(), [Ok(1)]);
     assert_eq!(store.processes(&Which::default(), i64::MIN, i64::MAX).unwrap(), [own.process]);
 }
 

@@ -3,7 +3,7 @@
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStderr, Command, Stdio};
 use std::time::Duration;
 
 /// A server that runs.
@@ -21,6 +21,15 @@ impl Program {
     /// Starts it at an address.
     pub fn start_at(address: &str, store: &Path, arguments: &[&str]) -> Self {
         Self::started(Command::new(env!("CARGO_BIN_EXE_dyelog-server")), address, store, arguments)
+    }
+
+    /// Starts it; gives what it tells on standard error as well.
+    pub fn start_told(store: &Path, arguments: &[&str]) -> (Self, ChildStderr) {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_dyelog-server"));
+        command.stderr(Stdio::piped());
+        let mut own = Self::started(command, "127.0.0.1:0", store, arguments);
+        let told = own.child.stderr.take().expect("it is piped");
+        (own, told)
     }
 
     /// Starts it under another program, which ends as it does.

@@ -197,6 +197,86 @@ fn the_allocator_of_the_c_library_has_bounds() {
 }
 
 #[test]
+fn attributes_without_content_refuse_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = Program::start(&folder.path().join("store.db"), &["--grace", "0.1"]);
+    let mut spans = 0;
+    for (number, value) in (1..).zip([
+        r#"{"arrayValue":{}}"#,
+        r#"{"kvlistValue":{}}"#,
+        r#"{"doubleValue":"NaN"}"#,
+        r#"{"doubleValue":"-Infinity"}"#,
+    ]) {
+        let sent = trace(number, BEGIN, &[2, 3]);
+        spans += sent.len() as u64;
+        let mut sent: serde_json::Value = serde_json::from_str(&json_of(&request(&sent))).unwrap();
+        let value: serde_json::Value = serde_json::from_str(value).unwrap();
+        let attribute = serde_json::json!({ "key": "process.command_args", "value": value });
+        for own in sent["resourceSpans"].as_array_mut().unwrap() {
+            own["resource"]["attributes"].as_array_mut().unwrap().push(attribute.clone());
+            own["scopeSpans"][0]["scope"] = serde_json::json!({ "attributes": [attribute] });
+            own["scopeSpans"][0]["spans"][0]["attributes"] = serde_json::json!([attribute]);
+        }
+        let answer = program.ask("POST", "/v1/traces", &[JSON], sent.to_string().as_bytes()).unwrap();
+        assert_eq!((answer.status, &*answer.text()), (200, "{}"), "{value}");
+    }
+    folded(&program, spans);
+}
+
+/// A point that cannot be read leaves the others of its metric, and is told of as a span is.
+#[test]
+fn points_that_cannot_be_read_are_a_partial_success() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = Program::start(&folder.path().join("store.db"), &[]);
+    let metrics = |metrics: &str| {
+        let json = format!(
+            r#"{{"resourceMetrics":[{{"resource":{{"attributes":[{{"key":"service.name","value":{{"stringValue":"w"}}}}]}},"scopeMetrics":[{{"metrics":[{metrics}]}}]}}]}}"#
+        );
+        let answer = program.ask("POST", "/v1/metrics", &[JSON], json.as_bytes()).unwrap();
+        (answer.status, answer.text())
+    };
+    let now = std::time::UNIX_EPOCH.elapsed().unwrap().as_secs();
+    let point = |second: u64, more: &str| format!(r#"{{"timeUnixNano":"{}000000000",{more}}}"#, now - 60 + second);
+    let sum = |points: &str| {
+        format!(
+            r#"{{"name":"process.cpu.time","unit":"s","sum":{{"aggregationTemporality":2,"isMonotonic":true,"dataPoints":[{points}]}}}}"#
+        )
+    };
+    let histogram = format!(
+        r#"{{"name":"http.server.request.duration","histogram":{{"aggregationTemporality":2,"dataPoints":[{}]}}}}"#,
+        point(1, r#""count":5,"sum":"NaN","exemplars":null"#)
+    );
+    // What protocol buffers take is used.
+    assert_eq!(
+        metrics(&format!("{},{histogram}", sum(&point(1, r#""asDouble":"1.5","attributes":null"#)))),
+        (200, "{}".to_owned())
+    );
+    let (status, said) = metrics(&format!(
+        "{},{},7",
+        sum(&format!("{},{{}}", point(2, r#""asInt":[]"#))),
+        sum(&point(3, r#""asInt":3"#))
+    ));
+    let said: serde_json::Value = serde_json::from_str(&said).unwrap();
+    assert_eq!((status, &said["partialSuccess"]["rejectedDataPoints"]), (200, &"3".into()), "{said}");
+    assert!(said["partialSuccess"]["errorMessage"].as_str().unwrap().contains("points that cannot be read"));
+    let figure = |state: &str| program.figure(&format!("dyelog_metric_points_total{{state=\"{state}\"}}"));
+    let begin = Instant::now();
+    while figure("received") < 6 {
+        assert!(begin.elapsed() < Duration::from_secs(20), "not read in time");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert_eq!(["received", "used", "refused", "set_aside"].map(figure), [6, 3, 3, 0]);
+    // A request that is cut within a point is none.
+    assert_eq!(
+        program
+            .ask("POST", "/v1/metrics", &[PROTOBUF], b"\x0a\x0a\x12\x08\x12\x06\x2a\x04\x0a\x02\x3a\x05")
+            .unwrap()
+            .status,
+        400
+    );
+}
+
+#[test]
 fn spans_without_identifiers_are_a_partial_success() {
     let folder = tempfile::tempdir().unwrap();
     let program = Program::start(&folder.path().join("store.db"), &["--grace", "0.1"]);

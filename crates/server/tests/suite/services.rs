@@ -25,12 +25,15 @@ use tower::ServiceExt as _;
 use crate::support::{BEGIN, request, trace};
 
 const SECOND: i64 = 1_000_000_000;
+/// What is observed here begins then: 2001-09-09T01:46:40Z.
+const FIRST: i64 = 1_000_000_000 * SECOND;
 
 /// Intervals of ten seconds of a process.
 fn observed(application: &str, id: u64, count: i64) -> Vec<Observation> {
     let process = Process { application: application.into(), host: "h".into(), program: "p".into(), id, started: 0 };
     let one = |number: i64| {
-        let mut own = Observation::empty(process.clone(), 10 * number * SECOND, 10 * (number + 1) * SECOND);
+        let from = FIRST + 10 * number * SECOND;
+        let mut own = Observation::empty(process.clone(), from, from + 10 * SECOND);
         own.resources.cpu = 500_000_000;
         let times =
             own.inputs.entry(Input { operation: Operation::new("I", "o"), service: Served::Synchronous }).or_default();
@@ -92,7 +95,7 @@ const ADMIN: &str = "0123456789abcdef-admin";
 
 fn run(test: impl AsyncFnOnce(&Asker)) {
     let folder = tempfile::tempdir().unwrap();
-    // What is observed here is of 1970.
+    // What is observed here is of 2001.
     let working = Working { retention: u64::MAX, ..Working::default() };
     let service = Service::start(&folder.path().join("store.db"), working).unwrap();
     let access = Access::parse(&format!("put {PUT}\nread {READ}\nadmin {ADMIN}\n")).unwrap();
@@ -115,16 +118,17 @@ fn what_is_put_comes_back_in_one_piece() {
 
         let (_, all) = asker.ask("GET", "/services/applications", READ, "").await;
         assert_eq!(all["applications"], serde_json::json!(["other", "shop"]));
-        let (_, late) = asker.ask("GET", "/services/applications?from=100", READ, "").await;
+        let (_, late) = asker.ask("GET", "/services/applications?from=1000000100", READ, "").await;
         assert_eq!(late["applications"], serde_json::json!(["shop"]));
         let (_, processes) = asker.ask("GET", "/services/processes?application=shop", READ, "").await;
         assert_eq!(processes["processes"][0]["process"], 7);
-        let (_, first) = asker.ask("GET", "/services/observation?host=h&process=7&from=15", READ, "").await;
-        assert_eq!(first["observations"][0]["from"], 20 * SECOND);
-        let (_, found) = asker.ask("GET", "/services/get?host=h&process=7&from=0&to=300", READ, "").await;
+        let (_, first) = asker.ask("GET", "/services/observation?host=h&process=7&from=1000000015", READ, "").await;
+        assert_eq!(first["observations"][0]["from"], FIRST + 20 * SECOND);
+        let (_, found) =
+            asker.ask("GET", "/services/get?host=h&process=7&from=1000000000&to=1000000300", READ, "").await;
         let found = &found["processes"][0];
         assert_eq!((found["seconds"].as_f64(), found["intervals"].as_u64()), (Some(300.0), Some(30)));
-        let (status, held) = asker.ask("GET", "/v1/observed/validation?from=100&to=300", READ, "").await;
+        let (status, held) = asker.ask("GET", "/v1/observed/validation?from=1000000100&to=1000000300", READ, "").await;
         assert_eq!(status, StatusCode::OK, "{held}");
         let busy = held["figures"].as_array().unwrap().iter().find(|figure| figure["name"] == "h").unwrap();
         let (measured, predicted) = (busy["measured"].as_f64().unwrap(), busy["predicted"].as_f64().unwrap());
@@ -134,9 +138,9 @@ fn what_is_put_comes_back_in_one_piece() {
         assert!((operation["cpu"]["mean"].as_f64().unwrap() - 15.0 / 1530.0).abs() < 1e-6, "{operation}");
         assert!(operation["response"]["half_width"].is_f64());
 
-        let (_, gone) = asker.ask("POST", "/services/del_period?host=h&process=7&to=100", ADMIN, "").await;
+        let (_, gone) = asker.ask("POST", "/services/del_period?host=h&process=7&to=1000000100", ADMIN, "").await;
         assert_eq!(gone["deleted"], 10);
-        let (_, gone) = asker.ask("POST", "/services/del_all?from=0&to=150", ADMIN, "").await;
+        let (_, gone) = asker.ask("POST", "/services/del_all?from=1000000000&to=1000000150", ADMIN, "").await;
         assert_eq!(gone["deleted"], 8);
         assert_eq!(asker.ask("POST", "/services/init", ADMIN, "").await.0, StatusCode::OK);
         let (status, _) = asker.ask("GET", "/services/get?host=h&process=7", READ, "").await;
@@ -146,13 +150,77 @@ fn what_is_put_comes_back_in_one_piece() {
 
 /// Reports that are exported and imported are those that were put, and count once.
 #[test]
+fn reports_of_impossible_times_are_refused_with_a_reason() {
+    run(async |asker| {
+        let now = std::time::UNIX_EPOCH.elapsed().unwrap().as_nanos() as i64;
+        let put = async |from: i64, to: i64| {
+            let mut own = observed("shop", 7, 1);
+            (own[0].from, own[0].to, own[0].covered) = (from, to, (to - from).cast_unsigned());
+            let (status, answer) = asker.ask("POST", "/services/put", PUT, &json::write(&own)).await;
+            (status, answer["error"].as_str().unwrap_or_default().to_owned())
+        };
+        let hour = 3600 * SECOND;
+        for (from, to, words) in [
+            (now + 11 * 24 * hour, now + 11 * 24 * hour + SECOND, "ends more than a day ahead of the clock here"),
+            (-FIRST, -FIRST + SECOND, "begins before 2000"),
+            (FIRST, FIRST + 400 * 24 * hour, "is longer than three days"),
+        ] {
+            let (status, why) = put(from, to).await;
+            assert!(status == StatusCode::BAD_REQUEST && why.contains(words), "{status}: {why}");
+        }
+        let (status, why) = put(now + 20 * hour, now + 20 * hour + SECOND).await;
+        assert_eq!((status, &*why), (StatusCode::OK, ""));
+        let (_, all) = asker.ask("GET", "/services/processes", READ, "").await;
+        assert_eq!(all["processes"].as_array().map(Vec::len), Some(1), "{all}");
+    });
+}
+
+#[test]
+fn a_report_that_overlaps_another_of_its_process_is_refused() {
+    run(async |asker| {
+        let put = async |observations: &[Observation]| {
+            let (status, answer) = asker.ask("POST", "/services/put", PUT, &json::write(observations)).await;
+            (status, answer["stored"].as_u64(), answer["error"].as_str().unwrap_or_default().to_owned())
+        };
+        let all = observed("shop", 7, 30);
+        assert_eq!(put(&all[..20]).await.1, Some(20));
+        let moved = |own: &Observation, seconds: i64| {
+            let mut own = own.clone();
+            (own.from, own.to) = (own.from + seconds * SECOND, own.to + seconds * SECOND);
+            own
+        };
+        // Nothing is stored of a report in which one overlaps, before or behind.
+        for (own, seconds) in [(&all[19], 5), (&all[3], -5), (&all[0], -1)] {
+            let (status, stored, why) = put(&[all[25].clone(), moved(own, seconds)]).await;
+            assert_eq!((status, stored), (StatusCode::BAD_REQUEST, None));
+            assert!(
+                why.contains("the interval of process 7 at h from ") && why.contains("overlaps another one"),
+                "{why}"
+            );
+        }
+        let (status, ..) = put(&[all[25].clone(), moved(&all[25], 9)]).await;
+        assert_eq!(status, StatusCode::BAD_REQUEST);
+        // What comes again is known, what follows is new, and what begins a little early by rounding is, too.
+        assert_eq!(put(&all[10..21]).await.1, Some(1));
+        let mut next = all[21].clone();
+        next.from -= 1000;
+        assert_eq!(put(&[next]).await.1, Some(1));
+        // Another process may tell of the same time.
+        let other = observed("shop", 8, 1);
+        assert_eq!(put(&[moved(&other[0], 5)]).await.1, Some(1));
+        let (_, found) = asker.ask("GET", "/services/get?host=h&process=7", READ, "").await;
+        assert_eq!(found["processes"][0]["intervals"], 22);
+    });
+}
+
+#[test]
 fn reports_are_exported_and_imported() {
     run(async |asker| {
         let shop = json::write(&observed("shop", 7, 30));
         asker.ask("POST", "/services/put", PUT, &shop).await;
         let (status, all) = asker.ask("GET", "/v1/observed/reports", READ, "").await;
         assert_eq!((status, &all), (StatusCode::OK, &serde_json::from_str(&shop).unwrap()));
-        let (_, half) = asker.ask("GET", "/v1/observed/reports?from=100&to=200", READ, "").await;
+        let (_, half) = asker.ask("GET", "/v1/observed/reports?from=1000000100&to=1000000200", READ, "").await;
         assert_eq!(half["observations"].as_array().map(Vec::len), Some(10), "{half}");
 
         assert_eq!(asker.ask("POST", "/services/init", ADMIN, "").await.0, StatusCode::OK);
@@ -303,8 +371,8 @@ fn changes_of_what_is_observed_are_told_wherever_it_is_asked_about() {
         assert_eq!(asker.ask("POST", "/services/put", PUT, &json::write(&own)).await.0, StatusCode::OK);
         let (_, found) = asker.ask("GET", "/services/get?host=h&process=7", READ, "").await;
         let told = found["processes"][0]["changes"][0].as_str().unwrap_or_default();
-        assert!(told.starts_with("at 1970-01-01T00:0") && told.contains("`I.o` of `p` takes"), "{found}");
-        let (_, steady) = asker.ask("GET", "/services/get?host=h&process=7&to=290", READ, "").await;
+        assert!(told.starts_with("at 2001-09-09T01:5") && told.contains("`I.o` of `p` takes"), "{found}");
+        let (_, steady) = asker.ask("GET", "/services/get?host=h&process=7&to=1000000290", READ, "").await;
         assert_eq!(steady["processes"][0]["changes"], serde_json::json!([]));
         let model = asker.text("/v1/observed/model").await;
         assert!(model.starts_with("# ") && model.contains("O012") && model.contains("`I.o` of `p` takes"), "{model}");
@@ -351,7 +419,7 @@ fn all_ten_services_are_calls_of_grpc() {
         assert_eq!(asker.call::<Figures>("Get", READ, &question(None)).await.unwrap_err(), "3");
         assert_eq!(asker.call::<Done>("Init", PUT, &Nothing {}).await.unwrap_err(), "HTTP 401");
 
-        let ten = Question { to: Some("100".to_owned()), ..question(Some(7)) };
+        let ten = Question { to: Some("1000000100".to_owned()), ..question(Some(7)) };
         assert_eq!(asker.call::<Deleted>("DeletePeriod", ADMIN, &ten).await.unwrap().deleted, 10);
         assert_eq!(asker.call::<Deleted>("DeletePeriodOfAll", ADMIN, &question(None)).await.unwrap().deleted, 20);
         assert!(asker.call::<Done>("Init", ADMIN, &Nothing {}).await.unwrap().done);

@@ -55,7 +55,7 @@ pub fn sums_stay_while_intervals_get_longer_in(home: &Home) {
         })
         .collect();
     let end = (BEGIN + 100_000 * SECOND).cast_unsigned();
-    assert_eq!(store.put_observations(std::slice::from_ref(&all), end).unwrap().iter().sum::<u64>(), 2400);
+    assert_eq!(store.put_observations(std::slice::from_ref(&all), end).unwrap(), [Ok(2400)]);
     let read = |store: &Store| store.observations(&Which::default(), i64::MIN, i64::MAX).unwrap();
     let expected = totals(&read(&store));
     let mut before = read(&store).len();
@@ -72,11 +72,11 @@ pub fn sums_stay_while_intervals_get_longer_in(home: &Home) {
         assert_eq!((stretches.len(), totals(&found)), (found.len(), expected.clone()), "{level:?}");
         before = found.len();
         // A report that comes once more is known; one of a time at which nothing came is new.
-        assert_eq!(store.put_observations(&[all[100..110].to_vec()], now).unwrap(), [0], "{level:?}");
+        assert_eq!(store.put_observations(&[all[100..110].to_vec()], now).unwrap(), [Ok(0)], "{level:?}");
     }
     assert_eq!(before, 2);
     let late = observed(1, 35 * 7 + 12);
-    assert_eq!(store.put_observations(&[vec![late.clone()], vec![late]], end).unwrap(), [1, 0]);
+    assert_eq!(store.put_observations(&[vec![late.clone()], vec![late]], end).unwrap(), [Ok(1), Ok(0)]);
     // What goes beyond the period stays.
     let noon = BEGIN + 20_000 * SECOND;
     assert_eq!(store.delete_observations(&Which::default(), i64::MIN, noon).unwrap(), 1);
@@ -97,8 +97,13 @@ pub fn late_reports_come_to_what_was_merged_in(home: &Home) {
     while store.roll_up(later, u64::MAX).unwrap() {}
     let read = |store: &Store| store.observations(&Which::default(), i64::MIN, i64::MAX).unwrap();
     assert_eq!(read(&store).len(), 1);
+    // What tells of a part of a merged one's time would count it twice.
+    for second in [15, 35, 45] {
+        let refused = store.put_observations(&[vec![observed(1, 60), observed(1, second)]], later).unwrap();
+        assert!(refused[0].as_ref().is_err_and(|why| why.to_string().contains("overlaps another one")), "{second}");
+    }
     // What fills the gap waits as others do, then is merged.
-    assert_eq!(store.put_observations(&[vec![observed(1, 20), observed(1, 30)]], later).unwrap(), [2]);
+    assert_eq!(store.put_observations(&[vec![observed(1, 20), observed(1, 30)]], later).unwrap(), [Ok(2)]);
     while store.roll_up(later, u64::MAX).unwrap() {}
     assert_eq!(read(&store).len(), 3);
     while store.roll_up(later + LEVELS[0].stays + 1, u64::MAX).unwrap() {}
@@ -106,7 +111,7 @@ pub fn late_reports_come_to_what_was_merged_in(home: &Home) {
     assert_eq!((found.len(), found[0].intervals, found[0].covered), (1, 5, 50 * SECOND as u64));
     let whole: Vec<_> = (0..5).map(|number| observed(1, 10 * number)).collect();
     assert_eq!(totals(&found), totals(&whole));
-    assert_eq!(store.put_observations(&[whole], later).unwrap(), [0]);
+    assert_eq!(store.put_observations(&[whole], later).unwrap(), [Ok(0)]);
 }
 
 #[test]
