@@ -524,7 +524,7 @@ impl<'a> Assembly<'a> {
             let message = format!("parallel calls of `{name}` ended sooner together than independent ones can");
             self.findings.push(
                 Diagnostic::warning(codes::SENT_BRANCH, Place::Nowhere, message)
-                    .with_note("the model waits for a part of the calls of the branch that ends first, and sends the others: only so does it respond as was traced")
+                    .with_note("the model waits for a part of the calls of the branch that ends first, or for none, and sends the others: only so does it respond as was traced")
                     .with_note("calls that are sent delay nobody under more load, whatever they do in the system")
                     .with_hint("parallel calls that wait in one queue have this effect, and so have lost spans, as `dyelog trace check` tells them"),
             );
@@ -573,8 +573,9 @@ impl<'a> Assembly<'a> {
         for (at, origin) in self.origins.entries.iter().enumerate() {
             let names = &mut self.activity_names[self.model.entries[at].task.index()];
             let site = Site { model: &mut self.model, names, origins: &mut self.origins.activities };
-            slices::divide(EntryId::from(at), origin, site);
+            self.woven.extend(slices::divide(EntryId::from(at), origin, site));
         }
+        self.woven.sort_by_key(|woven| woven.entry);
     }
 
     /// Forwarding of an entry, as probabilities per invocation.

@@ -5,14 +5,18 @@
 
 use std::sync::Arc;
 
-use crate::lqn::submodel::{EntryTotal, RequestKind};
+use crate::lqn::submodel::{EntryTotal, Position, RequestKind, Seconds};
 use crate::lqn::timing::{CallLabel, CallTotal};
 use crate::lqn::{Activity, ActivityId, Body, CallKind, EntryId, Fork, Join, Model, Precedence, Scheduling, Work};
 use crate::model::body::is_answered;
 use crate::model::demand::DemandSource;
+use crate::model::joins::Woven;
 use crate::model::naming::Unique;
 use crate::model::variability::rounded;
 use crate::model::{ActivityOrigin, EntryOrigin};
+
+/// Where in its entry all of a sequence is.
+const WHOLE: Position = Position { stage: 0, branch: None, phase: 1 };
 
 /// Slices are uneven where one differs from an even one by more than this part of the whole (ours).
 const UNEVEN: f64 = 0.1;
@@ -23,6 +27,9 @@ const ALL: f64 = 0.98;
 /// Two ways to measure a part of a time agree to within this part of the whole, and half of it is next to nothing (ours).
 const AGREES: f64 = 0.05;
 const LITTLE: f64 = AGREES / 2.0;
+
+/// A part that is only rounding.
+const NOTHING: f64 = 1e-9;
 
 /// A stretch that waits for less than this part of what others wait for did not queue (ours).
 const QUEUES: f64 = 0.5;
@@ -72,8 +79,8 @@ pub struct Slices {
     pub after: f64,
     /// Short stretches that did not queue, as the way of an answer to who closes the span: a delay.
     pub beside: f64,
-    /// Squared coefficients of variation of the first, of the last and of any slice.
-    pub cv2: [f64; 3],
+    /// Squared coefficients of variation of the first slice, of the last, of those between them, and of any slice.
+    pub cv2: [f64; 4],
 }
 
 impl Slices {
@@ -82,13 +89,18 @@ impl Slices {
         let is_waited = |label: &CallLabel| label.kind == RequestKind::Synchronous && label.phase == 1;
         let calls = || total.calls.iter().filter(|(label, _)| is_waited(label)).map(|(_, call)| call);
         let start = |call: &CallTotal| call.start.as_f64() / call.invocations.max(1) as f64;
-        let first = calls().min_by(|left, right| start(left).total_cmp(&start(right)))?;
+        // Of those that begin together one has the time before all of them.
+        let first = calls()
+            .min_by(|left, right| start(left).total_cmp(&start(right)).then_with(|| right.lead.cmp(&left.lead)))?;
         let own = total.own_time();
-        let leads: f64 = calls().map(|call| call.lead.as_f64()).sum();
+        let leads = calls().map(|call| call.lead).fold(Seconds::default(), Seconds::plus).as_f64();
+        let is_sequence = total.blocks.is_empty() && total.work.keys().all(|at| at.phase <= 1);
         let all = stretches.iter().fold(Stretch::default(), Stretch::and);
         let last = stretches.iter().rposition(|own| own.count > 0)?;
-        let is_of_all = stretches[last].count as f64 >= ALL * stretches[0].count as f64;
-        if own <= 0.0 || all.length <= 0.0 || all.had <= 0.0 || !is_of_all {
+        let [count, of_last] = [stretches[0].count, stretches[last].count].map(|count| count as f64);
+        // The last place that is told apart may have several stretches of an invocation.
+        let is_of_all = of_last >= ALL * count && of_last * ALL <= count;
+        if !is_sequence || own <= 0.0 || all.length <= 0.0 || all.had <= 0.0 || !is_of_all {
             return None;
         }
         // What spans of calls tell of the time before the first and after the last one.
@@ -107,11 +119,15 @@ impl Slices {
             _ => Some(0.0),
         };
         let (before, after) = (part(told[0], 0)?, part(told[1], last)?);
+        let middle = stretches.get(1..last).unwrap_or_default().iter().fold(Stretch::default(), Stretch::and);
         let rest = (1.0 - before - after).max(0.0);
-        let (between, beside) = if rest < LITTLE { (0.0, rest) } else { (rest, 0.0) };
+        let is_beside = rest < LITTLE && !(middle.count > 0 && queues(middle));
+        let (between, beside) = if is_beside { (0.0, rest) } else { (rest, 0.0) };
+        // Where the rest is no more than rounding there is none.
+        let beside = if beside < NOTHING { 0.0 } else { beside };
         let any = stretches.iter().filter(|own| own.had >= LITTLE * all.had);
         let any = any.fold(Stretch::default(), Stretch::and);
-        let cv2 = [stretches[0].cv2(), stretches[last].cv2(), any.cv2()];
+        let cv2 = [stretches[0].cv2(), stretches[last].cv2(), middle.cv2(), any.cv2()];
         Some(Self { before, between, after, beside, cv2 })
     }
 }
@@ -126,21 +142,21 @@ pub struct Site<'s> {
     pub origins: &'s mut Vec<ActivityOrigin>,
 }
 
-/// Makes a sequence of an entry whose slices are uneven, and that is served first come, first served.
-pub fn divide(entry: EntryId, origin: &EntryOrigin, site: Site<'_>) {
-    let Some(slices) = origin.own_time.slices else { return };
+/// Makes a sequence of an entry whose slices are uneven, and queue each by itself; gives its activities.
+pub fn divide(entry: EntryId, origin: &EntryOrigin, site: Site<'_>) -> Option<Woven> {
+    let slices = origin.own_time.slices?;
     let Site { model, names, origins } = site;
     let task = model.entries[entry.index()].task;
     let processor = &model.processors[model.tasks[task.index()].processor.index()];
     let is_in_line = matches!(processor.scheduling, Scheduling::Fcfs | Scheduling::HeadOfLine | Scheduling::Random);
-    let Body::Phases(phases) = &model.entries[entry.index()].body else { return };
-    let ([work], [DemandSource::Exclusive]) = (&phases[..], &origin.sources[..]) else { return };
+    let Body::Phases(phases) = &model.entries[entry.index()].body else { return None };
+    let ([work], [DemandSource::Exclusive]) = (&phases[..], &origin.sources[..]) else { return None };
     let waits = work.calls.iter().filter(|call| call.kind == CallKind::Synchronous);
     let calls: f64 = waits.map(|call| call.mean).sum();
-    let even = 1.0 / (1.0 + calls);
+    let even = 1.0 / (1.0 + work.calls.iter().map(|call| call.mean).sum::<f64>());
     let is_uneven = (slices.before - even).abs().max((slices.after - even).abs()) > UNEVEN;
     if !is_in_line || !is_uneven || calls <= 0.0 || work.demand <= 0.0 {
-        return;
+        return None;
     }
     let mut between = work.clone();
     let demand = work.demand;
@@ -149,29 +165,29 @@ pub fn divide(entry: EntryId, origin: &EntryOrigin, site: Site<'_>) {
     between.delay(demand * slices.beside);
     between.cv2 = (between.demand > 0.0).then(|| rounded(slices.cv2[2]));
     let slice = |part: f64, cv2: f64| Work { demand: demand * part, cv2: Some(rounded(cv2)), ..Work::default() };
-    let [first, last, _] = slices.cv2;
+    let [first, last, ..] = slices.cv2;
     let sequence = [("before", slice(parts[0], first)), ("calls", between), ("after", slice(parts[2], last))];
     let is_there = |(role, work): &(&str, Work)| *role == "calls" || work.demand > 0.0;
-    let mut ends: Option<(ActivityId, ActivityId)> = None;
+    let mut segments: Vec<(u8, ActivityId)> = Vec::new();
     for (role, work) in sequence.into_iter().filter(is_there) {
         let id = ActivityId::from(model.activities.len());
         let name: Arc<str> = names.claim(&format!("{}.{role}", model.entries[entry.index()].name));
         let source = if work.demand > 0.0 { DemandSource::Exclusive } else { DemandSource::None };
         model.activities.push(Activity { work, ..Activity::new(&name, task) });
         model.tasks[task.index()].activities.push(id);
-        origins.push(ActivityOrigin { entry, position: None, source });
-        if let Some((_, last)) = ends {
-            let precedence = Precedence { join: Join::Sequence(last), fork: Some(Fork::Sequence(id)) };
+        origins.push(ActivityOrigin { entry, position: Some(WHOLE), source });
+        if let Some((_, last)) = segments.last() {
+            let precedence = Precedence { join: Join::Sequence(*last), fork: Some(Fork::Sequence(id)) };
             model.tasks[task.index()].precedences.push(precedence);
         }
-        ends = Some((ends.map_or(id, |(first, _)| first), id));
+        segments.push((1, id));
     }
-    if let Some((first, last)) = ends {
-        if is_answered(origin.interaction) {
-            model.activities[last.index()].replies.push(entry);
-        }
-        model.entries[entry.index()].body = Body::Activities(first);
+    let ((_, first), (_, last)) = (segments.first()?, segments.last()?);
+    if is_answered(origin.interaction) {
+        model.activities[last.index()].replies.push(entry);
     }
+    model.entries[entry.index()].body = Body::Activities(*first);
+    Some(Woven { entry, segments, forks: Vec::new() })
 }
 
 #[cfg(test)]
@@ -223,17 +239,17 @@ mod tests {
 
     #[test]
     fn short_stretches_queue_as_others_do_or_are_a_delay() {
-        let never = [stretch(14.0, 9.0), stretch(0.1, 0.1)];
-        let slices = Slices::of(&entry(0.14, 0.001), &never).expect("it is told");
+        let short = [stretch(14.0, 9.0), stretch(0.1, 0.1)];
+        let slices = Slices::of(&entry(0.14, 0.001), &short).expect("it is told");
         assert!(slices.after == 0.0 && slices.beside > 0.01, "{slices:?}");
-        let always = [stretch(600.0, 9.0), stretch(5.1, 0.1)];
-        let slices = Slices::of(&entry(6.0, 0.05), &always).expect("it is told");
+        let short = [stretch(600.0, 9.0), stretch(5.1, 0.1)];
+        let slices = Slices::of(&entry(6.0, 0.05), &short).expect("it is told");
         assert_eq!(slices.after, 0.0, "{slices:?}");
-        let always = [stretch(600.0, 300.0), stretch(12.1, 0.1)];
-        let small = Slices::of(&entry(6.0, 0.1), &always).expect("it is told");
+        let short = [stretch(600.0, 300.0), stretch(12.1, 0.1)];
+        let small = Slices::of(&entry(6.0, 0.1), &short).expect("it is told");
         assert_eq!(small.after, 0.0, "it waits for a tenth of what others wait for");
-        let always = [stretch(600.0, 590.0), stretch(10.1, 0.1)];
-        let small = Slices::of(&entry(6.0, 0.1), &always).expect("it is told");
+        let queues = [stretch(600.0, 590.0), stretch(10.1, 0.1)];
+        let small = Slices::of(&entry(6.0, 0.1), &queues).expect("it is told");
         assert!(small.after > 0.0 && small.beside == 0.0, "{small:?}");
     }
 

@@ -304,7 +304,7 @@ mod tests {
             };
             let (mut of, mut labels) = (Vec::new(), Vec::new());
             resource_labels(metric.resource, |key, value| {
-                of.push((key.to_vec(), value == Label::Text("é".as_bytes())))
+                of.push((key.to_vec(), value == Label::Text("é".as_bytes())));
             });
             assert_eq!(of, [(b"r".to_vec(), true)]);
             point.labels(|key, value| labels.push((key[0], value)));

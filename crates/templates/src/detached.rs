@@ -1,7 +1,7 @@
 //! What the first visit of an operation does on branches that no node joins: its customer does not wait for it.
 //!
-//! Spans show such work by a local span that outlasts the root. Where most of a branch comes when the customer has its answer, the branch was handed on, and all of it is the
-//! second phase of the entry, as in the 1998 paper (§4.3), but that it may begin before the answer. Of another branch, as a handler that is closed late, what comes after the answer is.
+//! Spans show such work by a local span that outlasts the root. Where at least half of a branch comes after the answer, the branch was handed on, and all of it is the
+//! second phase of the entry, but that it may begin before the answer. Of another branch, as a handler that is closed late, only what begins after the answer is.
 
 use std::collections::BTreeMap;
 
@@ -15,41 +15,42 @@ use dyelog_trace::{Kind, NodeId, Toeg};
 /// The entry that a customer calls.
 pub(crate) const FIRST: EntryNumber = 1;
 
-/// Of this part of a branch and more that comes after the answer, all of the branch does (ours).
+/// A branch of which this part or more comes after the answer does so as a whole (ours).
 const MOST: f64 = 0.5;
 
-/// The branches of the first entry that some node joins, as an index plus one.
-struct Joined<'a> {
+/// By branch of an operation, as an index plus one, the outermost branch of the first entry around it that no node joins; 0 for none.
+struct Detached<'a> {
     outcome: &'a Outcome,
-    joined: FxHashSet<u32>,
+    outermost: Vec<u32>,
 }
 
-impl<'a> Joined<'a> {
+impl<'a> Detached<'a> {
     fn of(toeg: &Toeg, outcome: &'a Outcome, nodes: &[NodeId]) -> Self {
-        let numbered = (1..).zip(&outcome.branches);
-        let said = numbered.filter(|(_, branch)| branch.join != NONE || branch.kind != BranchKind::Thread);
-        let mut joined: FxHashSet<u32> = said.map(|(number, _)| number).collect();
         let joins = nodes.iter().filter_map(|node| match toeg.event(*node).kind {
             Kind::Join(thread) => toeg.thread(thread),
             _ => None,
         });
-        joined.extend(joins.map(|thread| branch_of(outcome, thread.last)));
-        Self { outcome, joined }
-    }
-
-    /// The outermost branch around a node that no node joins; 0 for none.
-    fn detached(&self, node: NodeId) -> u32 {
-        let (mut branch, mut detached) = (branch_of(self.outcome, node), 0);
-        while branch > 0 {
-            let around = self.outcome.branches.get(branch as usize - 1).filter(|own| own.entry == FIRST);
-            let Some(own) = around else { break };
-            if !self.joined.contains(&branch) {
-                detached = branch;
+        let joined: FxHashSet<u32> = joins.map(|thread| branch_of(outcome, thread.last)).collect();
+        let mut outermost = vec![0; outcome.branches.len() + 1];
+        for (number, branch) in (1..).zip(&outcome.branches) {
+            if branch.entry != FIRST {
+                continue;
             }
             // A branch is found after the one around it.
-            branch = if own.fork == NONE { 0 } else { branch_of(self.outcome, own.fork).min(branch - 1) };
+            let around = if branch.fork == NONE { 0 } else { branch_of(outcome, branch.fork).min(number - 1) };
+            let is_joined = branch.join != NONE || branch.kind != BranchKind::Thread || joined.contains(&number);
+            outermost[number as usize] = match outermost[around as usize] {
+                0 if is_joined => 0,
+                0 => number,
+                outer => outer,
+            };
         }
-        detached
+        Self { outcome, outermost }
+    }
+
+    /// The outermost such branch around a node; 0 for none.
+    fn around(&self, node: NodeId) -> u32 {
+        self.outermost.get(branch_of(self.outcome, node) as usize).copied().unwrap_or(0)
     }
 }
 
@@ -64,8 +65,8 @@ pub(crate) fn answered_at(toeg: &Toeg, outcome: &Outcome, entry: EntryNumber, no
     if entry != FIRST || outcome.branches.is_empty() {
         return last(toeg, first_phase);
     }
-    let joined = Joined::of(toeg, outcome, nodes);
-    last(toeg, first_phase.filter(|node| joined.detached(*node) == 0))
+    let detached = Detached::of(toeg, outcome, nodes);
+    last(toeg, first_phase.filter(|node| detached.around(*node) == 0))
 }
 
 fn last(toeg: &Toeg, nodes: impl Iterator<Item = NodeId>) -> f64 {
@@ -79,9 +80,9 @@ pub(crate) fn put_off(toeg: &Toeg, outcome: &mut Outcome) {
     }
     let own = (0..).zip(&outcome.owner).filter(|(_, owner)| **owner == FIRST);
     let nodes: Vec<NodeId> = own.map(|(node, _)| node).collect();
-    let joined = Joined::of(toeg, outcome, &nodes);
+    let branches = Detached::of(toeg, outcome, &nodes);
     let detached: Vec<(u32, NodeId)> =
-        nodes.iter().map(|node| (joined.detached(*node), *node)).filter(|(branch, _)| *branch > 0).collect();
+        nodes.iter().map(|node| (branches.around(*node), *node)).filter(|(branch, _)| *branch > 0).collect();
     if detached.is_empty() || are_measured_each(toeg, outcome, &nodes) {
         return;
     }

@@ -111,8 +111,7 @@ impl Target {
     fn endings(self) -> &'static [&'static str] {
         match self {
             Self::Angio => &["angio", "txt"],
-            Self::AngioJsonl => &["jsonl", "json"],
-            Self::Otlp => &["jsonl", "json"],
+            Self::AngioJsonl | Self::Otlp => &["jsonl", "json"],
             Self::Jaeger | Self::Zipkin => &["json"],
             Self::SpansCsv => &["csv"],
         }

@@ -1,6 +1,6 @@
 //! Numbers of a model by their paths, in the model's words.
 
-use crate::lqn::{ActivityId, Body, EntryId, Model, Multiplicity, ProcessorId, Scheduling, TaskId, Work};
+use crate::lqn::{ActivityId, Body, EntryId, Fork, Join, Model, Multiplicity, ProcessorId, Scheduling, TaskId, Work};
 use crate::model::load;
 use crate::model::parameter::{Kind, Path, Value};
 
@@ -68,6 +68,9 @@ pub(super) fn known(model: &Model, of_traces: bool) -> Vec<(Path, Kind, Element)
     for (number, entry) in model.entries.iter().enumerate() {
         let id = EntryId::from(number);
         let name = &*entry.name;
+        if is_sequence(model, id) {
+            known.push((Path::of(&["entry", name, "demand"]), Kind::Time, Element::Demand(id, 0)));
+        }
         if let Body::Phases(phases) = &entry.body {
             for (phase, key) in ["demand", "phase2", "phase3"].into_iter().enumerate().take(phases.len().max(1)) {
                 known.push((Path::of(&["entry", name, key]), Kind::Time, Element::Demand(id, phase)));
@@ -103,7 +106,7 @@ pub(super) fn find(model: &Model, path: &Path) -> Option<(Kind, Element)> {
             let phase = ["demand", "phase2", "phase3"].iter().position(|own| *own == key)?;
             let entry = model.entry_named(name)?;
             let phases = matches!(model.entries[entry.index()].body, Body::Phases(_));
-            phases.then_some((Kind::Time, Element::Demand(entry, phase)))
+            (phases || phase == 0 && is_sequence(model, entry)).then_some((Kind::Time, Element::Demand(entry, phase)))
         }
         ["call", from, to, "mean"] => {
             let (from, to) = (model.entry_named(from)?, model.entry_named(to)?);
@@ -119,15 +122,52 @@ pub(super) fn find(model: &Model, path: &Path) -> Option<(Kind, Element)> {
     }
 }
 
-/// Whom an entry's phases call, each once.
+/// Whom an entry's phases or its sequence call, each once.
 fn callees(model: &Model, entry: EntryId) -> Vec<EntryId> {
-    let mut callees = Vec::new();
-    if let Body::Phases(phases) = &model.entries[entry.index()].body {
-        callees.extend(phases.iter().flat_map(|work| work.calls.iter().map(|call| call.to)));
-    }
+    let of_sequence = sequence(model, entry);
+    let of_sequence = of_sequence.iter().map(|id| &model.activities[id.index()].work);
+    let phases: &[Work] = if let Body::Phases(phases) = &model.entries[entry.index()].body { phases } else { &[] };
+    let works = phases.iter().chain(of_sequence);
+    let mut callees: Vec<EntryId> = works.flat_map(|work| work.calls.iter().map(|call| call.to)).collect();
     callees.sort_unstable();
     callees.dedup();
     callees
+}
+
+/// Entries that are divided have so many activities at most; longer sequences have no demand of their own.
+const LONGEST: usize = 3;
+
+/// The activities of an entry that does a few one after the other and nothing else; none of other entries.
+fn sequence(model: &Model, entry: EntryId) -> Vec<ActivityId> {
+    let own = &model.entries[entry.index()];
+    let Body::Activities(first) = own.body else { return Vec::new() };
+    let task = &model.tasks[own.task.index()];
+    let mut all = vec![first];
+    while let Some(next) = task.precedences.iter().find(|own| own.join.activities().contains(&all[all.len() - 1])) {
+        match (&next.join, &next.fork) {
+            (Join::Sequence(_), Some(Fork::Sequence(after))) if all.len() < LONGEST => all.push(*after),
+            _ => return Vec::new(),
+        }
+    }
+    all
+}
+
+fn is_sequence(model: &Model, entry: EntryId) -> bool {
+    !sequence(model, entry).is_empty()
+}
+
+/// The work of an entry's phases, or of its sequence.
+fn works(model: &mut Model, entry: EntryId) -> Vec<&mut Work> {
+    let of_sequence = sequence(model, entry);
+    match &mut model.entries[entry.index()].body {
+        Body::Phases(phases) => phases.iter_mut().collect(),
+        Body::Activities(_) => {
+            let all = (0..).zip(&mut model.activities);
+            all.filter(|(at, _)| of_sequence.contains(&ActivityId::from(*at as usize)))
+                .map(|(_, activity)| &mut activity.work)
+                .collect()
+        }
+    }
 }
 
 impl Element {
@@ -149,13 +189,21 @@ impl Element {
             Self::Allocation(_) => None,
             Self::Demand(id, phase) => match &model.entries[id.index()].body {
                 Body::Phases(phases) => Some(phases.get(phase).map_or(0.0, |work| work.demand)),
-                Body::Activities(_) => None,
+                Body::Activities(_) => {
+                    let of_sequence = sequence(model, id);
+                    let demands = of_sequence.iter().map(|id| model.activities[id.index()].work.demand);
+                    (!of_sequence.is_empty()).then(|| demands.sum())
+                }
             },
             Self::Rate(id) => model.entries[id.index()].open_arrival_rate,
             Self::Calls(from, to) => {
-                let Body::Phases(phases) = &model.entries[from.index()].body else { return None };
-                let calls = phases.iter().flat_map(|work| &work.calls).filter(|call| call.to == to);
-                Some(calls.map(|call| call.mean).sum())
+                let of_sequence = sequence(model, from);
+                let of_sequence = of_sequence.iter().map(|id| &model.activities[id.index()].work);
+                let phases: &[Work] =
+                    if let Body::Phases(phases) = &model.entries[from.index()].body { phases } else { &[] };
+                let calls = phases.iter().chain(of_sequence).flat_map(|work| &work.calls).filter(|call| call.to == to);
+                let mut calls = calls.map(|call| call.mean).peekable();
+                calls.peek().is_some().then(|| calls.sum())
             }
             Self::ActivityDemand(id) => Some(model.activities[id.index()].work.demand),
             Self::Load => Some(1.0),
@@ -211,20 +259,28 @@ impl Element {
                         phases.resize_with(phase + 1, Work::default);
                     }
                     phases[phase].demand = number;
+                    return Ok(());
+                }
+                // All slices of a sequence keep their proportions.
+                let before = self.get(model).unwrap_or_default();
+                for (place, work) in works(model, id).into_iter().enumerate() {
+                    work.demand = match (before > 0.0, place) {
+                        (true, _) => work.demand * number / before,
+                        (false, 0) => number,
+                        (false, _) => 0.0,
+                    };
                 }
             }
             Self::Calls(from, to) => {
                 let before = self.get(model).unwrap_or_default();
-                if let Body::Phases(phases) = &mut model.entries[from.index()].body {
-                    let calls = phases.iter_mut().flat_map(|work| &mut work.calls).filter(|call| call.to == to);
-                    for (place, call) in calls.enumerate() {
-                        // Several calls keep their proportions.
-                        call.mean = match (before > 0.0, place) {
-                            (true, _) => call.mean * number / before,
-                            (false, 0) => number,
-                            (false, _) => 0.0,
-                        };
-                    }
+                let calls = works(model, from).into_iter().flat_map(|work| &mut work.calls);
+                for (place, call) in calls.filter(|call| call.to == to).enumerate() {
+                    // Several calls keep their proportions.
+                    call.mean = match (before > 0.0, place) {
+                        (true, _) => call.mean * number / before,
+                        (false, 0) => number,
+                        (false, _) => 0.0,
+                    };
                 }
             }
             Self::Load => scale_loads(model, number)?,

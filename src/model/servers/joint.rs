@@ -559,7 +559,7 @@ fn slices(tried: &Tried, key: EntryKey) -> Option<Slices> {
         between: mean(|own| own.between),
         after: mean(|own| own.after),
         beside: mean(|own| own.beside),
-        cv2: [mean(|own| own.cv2[0]), mean(|own| own.cv2[1]), mean(|own| own.cv2[2])],
+        cv2: [mean(|own| own.cv2[0]), mean(|own| own.cv2[1]), mean(|own| own.cv2[2]), mean(|own| own.cv2[3])],
     })
 }
 

@@ -141,7 +141,7 @@ impl OwnTime {
     pub fn divide(self, work: &mut Work) {
         work.delay(self.delay * work.demand);
         work.demand *= self.processor;
-        let of_slice = self.slices.map(|slices| slices.cv2[2]);
+        let of_slice = self.slices.map(|slices| slices.cv2[3]);
         work.cv2 = work.cv2.map(|cv2| rounded(of_slice.unwrap_or(cv2 * self.spread)));
     }
 }

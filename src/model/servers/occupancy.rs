@@ -456,7 +456,7 @@ impl Occupancy {
     /// By entry, the stretches of an invocation by their place in it, and what they had.
     fn stretches(&self, had: &[f64]) -> Vec<Vec<Stretch>> {
         let mut all = vec![vec![Stretch::default(); PARTS as usize]; self.whole.len()];
-        for (stay, had) in self.recorded(had) {
+        for (stay, had) in self.settled(had) {
             let own = &mut all[stay.entry][stay.kind % PARTS as usize];
             own.count += 1;
             own.length += stay.length() as f64;

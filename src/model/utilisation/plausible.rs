@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::diagnostic::quantity::percent;
 use crate::diagnostic::{Diagnostic, Severity};
-use crate::lqn::submodel::SubModel;
+use crate::lqn::submodel::{EntryTotal, SubModel};
 use crate::model::utilisation::over_time::OverTime;
 use crate::model::utilisation::resources::is_of_process;
 use crate::model::utilisation::{Series, Unit, file};
@@ -26,8 +26,8 @@ pub fn there(sub: &SubModel, tasks: &BTreeSet<&str>, (from, to): (f64, f64)) -> 
         return None;
     }
     let weight = sub.scenarios.values().map(load::sampled_weight).fold(1.0, f64::max);
-    let of = |entry: &&crate::lqn::submodel::EntryTotal| tasks.contains(sub.names.text(entry.task));
-    let seconds: f64 = sub.entries().iter().filter(of).map(|entry| entry.own_time()).sum();
+    let of = |entry: &&EntryTotal| tasks.contains(sub.names.text(entry.task));
+    let seconds: f64 = sub.entries().iter().filter(of).map(EntryTotal::own_time).sum();
     Some(seconds * weight / (to - from)).filter(|there| *there > 0.0)
 }
 

@@ -179,7 +179,7 @@ impl History {
         let length = usual.max(all / MOST_BLOCKS as u64).max(1);
         for (from, to) in silent {
             let count = (to - from).div_ceil(length);
-            let at = |number: u64| from + ((to - from) as u128 * u128::from(number) / u128::from(count)) as u64;
+            let at = |number: u64| from + (u128::from(to - from) * u128::from(number) / u128::from(count)) as u64;
             self.blocks.extend((0..count).map(|number| Block::without(at(number), at(number + 1))));
         }
     }

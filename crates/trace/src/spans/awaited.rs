@@ -11,7 +11,10 @@ use crate::spans::plan::{CallKind, Item, SpanPlan, What};
 use crate::spans::sends::{HARDLY, Kind, OUTLAST, kind_of};
 use dyelog_diagnostic::names::Name;
 
-/// Callers go on where calls outlast the visit as messages do ([`OUTLAST`]),
+/// Callers go on where most calls of the first visit begin after it, of so many or more (ours).
+const SEVERAL: u64 = 10;
+
+/// They do where calls outlast the visit as messages do ([`OUTLAST`]),
 /// of so many or more,
 const ENOUGH: u64 = 100;
 /// the slope is less than this, by so many standard errors (ours),
@@ -46,7 +49,7 @@ impl Called {
     }
 
     fn is_left_alone(&self) -> bool {
-        if self.behind > self.count {
+        if self.behind >= SEVERAL && self.behind > self.count {
             return true;
         }
         let is_seen = self.count >= ENOUGH && self.outlast.saturating_mul(OUTLAST) > self.count;
@@ -156,7 +159,7 @@ mod tests {
         );
         // None outlasts the visit.
         assert!(!called(|_| 20_000_000).is_left_alone());
-        assert!(Called { count: 3, behind: 4, ..Called::default() }.is_left_alone());
+        assert!(Called { count: 9, behind: 10, ..Called::default() }.is_left_alone());
         let quorum = Called { rivals: 500, ..called(|_| 4_000_000) };
         assert!(!quorum.is_left_alone());
     }

@@ -76,7 +76,8 @@ fn leave_late(plan: &mut SpanPlan, own_ends: &[i64], tolerance: Tolerance) {
     for (item, own_end) in plan.items.iter().zip(own_ends) {
         let scope = &plan.scopes[item.scope as usize];
         if scope.visit == 0 && item.inner != NONE {
-            plan.scopes[item.inner as usize].detached = scope.detached || *own_end > late;
+            let is_late = item.what == What::Activity && *own_end > late;
+            plan.scopes[item.inner as usize].detached = scope.detached || is_late;
         }
     }
     // What ends in time, by scope.
