@@ -169,9 +169,9 @@ fn activities_of_the_model_are_explained_like_entries() {
     let demand = run(&["explain", trace, "--demand", "page.b1.1"]);
     assert_eq!(demand.code, 0, "{}", demand.err);
     for told in [
-        "activity page.b1.1 of entry page of task gateway",
+        "activity page, fork 1 branch 1 of entry page of task gateway",
         "1 execution, in 1 operation",
-        "request page.b1.1 -> count (sync): 1",
+        "request page, fork 1 branch 1 -> count (sync): 1",
     ] {
         assert!(demand.out.contains(told), "{told}: {}", demand.out);
     }

@@ -76,7 +76,7 @@ fn half_calls_and_messages_are_on_no_way() {
 fn spans_with_the_times_of_their_calls_are_spans() {
     let told = |db: &str| {
         let table = format!(
-            "1 - web server GET 0 20\n2 1 web client q 3 11 peer=db\n{db}4 1 web client r 12 18\n5 4 app server r 13 17"
+            "1 - web server GET 0 20\n2 1 web client q 3 11 peer.service=db\n{db}4 1 web client r 12 18\n5 4 app server r 13 17"
         );
         let (_, findings, _) = complete(&submodel(&table), &Configuration::default()).expect("it is sound");
         findings.iter().flat_map(|finding| &finding.notes).any(|note| note.contains("`db` records no spans"))

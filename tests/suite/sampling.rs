@@ -314,7 +314,7 @@ fn a_recorded_weight_that_identifiers_contradict_is_put_right() {
         let (found, findings) = rates(&sub);
         assert!((found[0] / 10.0 - 1.0).abs() < 0.1 && noted(&findings, "left out"), "{found:?}");
     }
-    let sub = kept(8000, one, |_, id| is_low(id, 0.5) && is_low(id >> 64, 0.1), &half);
+    let sub = kept(8000, one, |_, id| is_low(id, 0.5) && is_low(id >> 65, 0.1), &half);
     let (found, findings) = rates(&sub);
     assert!((found[0] / 10.0 - 1.0).abs() < 0.15 && noted(&findings, "left out"), "{found:?}");
 }

@@ -110,7 +110,8 @@ impl Target {
     /// Endings of the names of files.
     fn endings(self) -> &'static [&'static str] {
         match self {
-            Self::Angio => &["angio", "txt"],
+            // Messages are written as a table.
+            Self::Angio => &["angio", "txt", "csv"],
             Self::AngioJsonl | Self::Otlp => &["jsonl", "json"],
             Self::Jaeger | Self::Zipkin => &["json"],
             Self::SpansCsv => &["csv"],
