@@ -9,7 +9,7 @@
 //! | kind | `span.kind` of `meta`, else by `type`: `web`, `serverless` server; `http`, `sql`, `db`, caches client; `queue` by the name |
 //! | peer | `peer.service` and its kin of `meta`; else the `service` of a client's span, where the service around it has another name |
 //! | machine, instance | `_dd.hostname` or the payload's `hostname`; `runtime-id` |
-//! | sampling | metrics of the first span of a chunk: `_dd.rule_psr`, `_dd.limit_psr`, `_dd.agent_psr`, `_sample_rate`, `_dd1.sr.rapre` |
+//! | sampling | metrics of the first span of a chunk: `_dd.rule_psr`, `_dd.limit_psr`, `_dd.agent_psr`, `_sample_rate`, `_dd1.sr.rapre`; its meta `_dd.p.ksr`, and `_dd.p.dm` for who decided |
 //!
 //! - A trace is known by the low 64 bits of its identifier: of the upper ones only some spans tell.
 //! - Where a file has operations that the sampler rejected, it is from before sampling, and each stands for itself.
@@ -199,7 +199,8 @@ impl Datadog {
         let priority = metric("_sampling_priority_v1").or_else(|| chunk.float(&["priority"]));
         self.has_rejected |= priority.is_some_and(|priority| priority <= 0.0);
         if span.weight.is_nan() {
-            span.weight = weight(metric);
+            let decider = chunk.object("tags").map(|tags| tags.text(&["_dd.p.dm"])).filter(|own| !own.is_empty());
+            span.weight = weight(metric, &meta("_dd.p.ksr"), &decider.unwrap_or_else(|| meta("_dd.p.dm")));
         }
         // What its service was configured as, where the program names it otherwise.
         let base = meta("_dd.base_service");
@@ -317,12 +318,36 @@ fn kind(type_: &str, name: &str) -> SpanKind {
     }
 }
 
-/// How many operations one stands for (dd-trace-go and the agent's `stats/weight.go`).
-fn weight(metric: impl Fn(&str) -> Option<f64>) -> f64 {
+/// Who decided that a trace is kept, and not by chance: a person, a security rule, a rule for single spans (dd-trace-go, `samplernames.go`).
+const CHOOSERS: [&str; 3] = ["-4", "-5", "-8"];
+
+/// How many operations one stands for (dd-trace-go and the agent's `stats/weight.go`), given what the request brought along: with which probability the trace was kept, and who decided it.
+fn weight(metric: impl Fn(&str) -> Option<f64>, brought: &str, decider: &str) -> f64 {
+    if CHOOSERS.contains(&decider) {
+        return sampling::CHOSEN;
+    }
+    let limit = metric("_dd.limit_psr").unwrap_or(1.0);
     let decided = metric("_dd.rule_psr")
-        .map(|rule| rule * metric("_dd.limit_psr").unwrap_or(1.0))
-        .or_else(|| metric("_dd.agent_psr"));
+        .map(|rule| rule * limit)
+        .or_else(|| metric("_dd.agent_psr"))
+        .or_else(|| Some(brought.trim().parse::<f64>().ok().filter(|own| *own > 0.0 && *own <= 1.0)? * limit));
     let factors = [decided, metric("_sample_rate"), metric("_dd1.sr.rapre")];
     let mut told = factors.into_iter().flatten().peekable();
     if told.peek().is_none() { UNKNOWN } else { sampling::of_probability(told.product()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{UNKNOWN, sampling, weight};
+
+    #[test]
+    fn what_a_request_brings_along_tells_its_weight() {
+        let none = |_: &str| None;
+        assert_eq!(weight(none, "0.1", "-3"), 10.0);
+        assert_eq!(weight(|key| (key == "_dd.agent_psr").then_some(0.5), "0.1", "-1"), 2.0);
+        assert_eq!(weight(|key| (key == "_dd.limit_psr").then_some(0.5), "0.1", ""), 20.0);
+        assert_eq!(weight(none, "0.1", "-4"), sampling::CHOSEN);
+        assert!(weight(none, "", "").is_nan() && UNKNOWN.is_nan());
+        assert!(["0", "-1", "2", "x", "NaN"].iter().all(|text| weight(none, text, "").is_nan()));
+    }
 }
