@@ -146,7 +146,7 @@ fn what_cannot_be_is_refused() {
         let findings = json::parse("x", &good.replace(from, to)).expect_err(to);
         assert_eq!(findings.0[0].code.0, code, "{to}");
     }
-    // A number is told as it was written.
+    // The error repeats the number as the report wrote it.
     let much = good.replace(r#""to":10"#, r#""to":10,"resources":{"cpu_ns":2000000000000000000}"#);
     let findings = json::parse("x", &much).expect_err("nothing takes so long");
     assert_eq!(findings.0[0].message, "`cpu_ns` is 2000000000000000000, more than can be counted");

@@ -1,10 +1,8 @@
 //! A request of the OTLP metrics service taken apart, point by point, without a copy.
 
-use std::borrow::Cow;
-
 use dyelog::trace::protobuf::{Fields, Malformed, Value};
 
-use crate::spans::{key_value, key_values, message};
+use crate::spans::{key_value, message, resource_of};
 
 /// `DATA_POINT_FLAGS_NO_RECORDED_VALUE_MASK` of OTLP.
 const NO_RECORDED_VALUE: u64 = 1;
@@ -165,16 +163,7 @@ pub fn each_point<'a>(request: &'a [u8], mut take: impl FnMut(&MetricBytes<'_>, 
 }
 
 fn resource_metrics<'a>(bytes: &'a [u8], take: &mut impl FnMut(&MetricBytes<'_>, Found<'a>)) -> Result<(), Malformed> {
-    let mut resource: Cow<'_, [u8]> = Cow::Borrowed(&[]);
-    let mut fields = Fields::of(bytes);
-    while let Some((number, value)) = fields.next()? {
-        if number == 1 {
-            let part = message(value)?;
-            key_values(part, 1)?;
-            // A message that comes twice is both in one.
-            if resource.is_empty() { resource = Cow::Borrowed(part) } else { resource.to_mut().extend(part) }
-        }
-    }
+    let resource = resource_of(bytes)?;
     let mut fields = Fields::of(bytes);
     while let Some((number, value)) = fields.next()? {
         if number == 2 {

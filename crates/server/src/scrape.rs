@@ -73,7 +73,7 @@ impl Scraped {
     }
 }
 
-/// Fetches metrics for as long as it is not dropped. Where it begins to go well or not, that is told.
+/// Fetches metrics for as long as it is not dropped. `tell` gets a line when scrapes begin to fail, and when they succeed again.
 pub async fn follow(scrape: Scrape, service: Arc<Service>, tell: impl Fn(&str)) {
     let mut ticks = interval(Duration::from_secs_f64(scrape.every));
     ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);

@@ -82,8 +82,9 @@ pub fn each_span<'a>(request: &'a [u8], mut take: impl FnMut(&[u8], Found<'a>)) 
     Ok(())
 }
 
-fn resource_spans<'a>(bytes: &'a [u8], take: &mut impl FnMut(&[u8], Found<'a>)) -> Result<(), Malformed> {
-    let mut resource: Cow<'a, [u8]> = Cow::Borrowed(&[]);
+/// The resource of a group of spans or of metrics.
+pub fn resource_of(bytes: &[u8]) -> Result<Cow<'_, [u8]>, Malformed> {
+    let mut resource: Cow<'_, [u8]> = Cow::Borrowed(&[]);
     let mut fields = Fields::of(bytes);
     while let Some((number, value)) = fields.next()? {
         if number == 1 {
@@ -93,6 +94,11 @@ fn resource_spans<'a>(bytes: &'a [u8], take: &mut impl FnMut(&[u8], Found<'a>)) 
             if resource.is_empty() { resource = Cow::Borrowed(part) } else { resource.to_mut().extend(part) }
         }
     }
+    Ok(resource)
+}
+
+fn resource_spans<'a>(bytes: &'a [u8], take: &mut impl FnMut(&[u8], Found<'a>)) -> Result<(), Malformed> {
+    let resource = resource_of(bytes)?;
     let mut fields = Fields::of(bytes);
     while let Some((number, value)) = fields.next()? {
         // 1000 is what `scope_spans` was called before.

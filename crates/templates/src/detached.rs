@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashSet;
 
 use crate::driver::{BranchKind, EntryNumber, Outcome, PHASE_MASK, PHASE_SHIFT};
-use crate::summary::is_measured;
+use crate::summary::{Invocation, are_strands, is_measured};
 use dyelog_trace::toeg::NONE;
 use dyelog_trace::{Kind, NodeId, Toeg};
 
@@ -52,6 +52,10 @@ impl<'a> Detached<'a> {
     fn around(&self, node: NodeId) -> u32 {
         self.outermost.get(branch_of(self.outcome, node) as usize).copied().unwrap_or(0)
     }
+
+    fn is_awaited(&self, node: NodeId) -> bool {
+        self.around(node) == 0
+    }
 }
 
 fn branch_of(outcome: &Outcome, node: NodeId) -> u32 {
@@ -66,7 +70,7 @@ pub(crate) fn answered_at(toeg: &Toeg, outcome: &Outcome, entry: EntryNumber, no
         return last(toeg, first_phase);
     }
     let detached = Detached::of(toeg, outcome, nodes);
-    last(toeg, first_phase.filter(|node| detached.around(*node) == 0))
+    last(toeg, first_phase.filter(|node| detached.is_awaited(*node)))
 }
 
 fn last(toeg: &Toeg, nodes: impl Iterator<Item = NodeId>) -> f64 {
@@ -83,10 +87,13 @@ pub(crate) fn put_off(toeg: &Toeg, outcome: &mut Outcome) {
     let branches = Detached::of(toeg, outcome, &nodes);
     let detached: Vec<(u32, NodeId)> =
         nodes.iter().map(|node| (branches.around(*node), *node)).filter(|(branch, _)| *branch > 0).collect();
-    if detached.is_empty() || are_measured_each(toeg, outcome, &nodes) {
+    let own: Vec<u32> = (0..).zip(&outcome.branches).filter(|(_, own)| own.entry == FIRST).map(|(at, _)| at).collect();
+    let first = Invocation { toeg, outcome, entry: FIRST, nodes: &nodes, requests: &[], branches: &own };
+    if detached.is_empty() || are_strands(first) {
         return;
     }
-    let answered = answered_at(toeg, outcome, FIRST, &nodes);
+    let is_awaited = |node: &NodeId| outcome.phase(*node) == 1 && branches.is_awaited(*node);
+    let answered = last(toeg, nodes.iter().copied().filter(is_awaited));
     let mut extents: BTreeMap<u32, (f64, f64)> = BTreeMap::new();
     for (branch, node) in &detached {
         let (time, extent) =
@@ -101,11 +108,4 @@ pub(crate) fn put_off(toeg: &Toeg, outcome: &mut Outcome) {
             *flags = *flags & !PHASE_MASK | 1 << PHASE_SHIFT;
         }
     }
-}
-
-/// Whether processor time was measured on each branch of the first entry.
-fn are_measured_each(toeg: &Toeg, outcome: &Outcome, nodes: &[NodeId]) -> bool {
-    let measured = nodes.iter().filter(|node| !toeg.event(**node).cpu.is_nan());
-    let on: FxHashSet<u32> = measured.map(|node| branch_of(outcome, *node)).collect();
-    (1..).zip(&outcome.branches).all(|(number, branch)| branch.entry != FIRST || on.contains(&number))
 }

@@ -124,10 +124,7 @@ pub(super) fn find(model: &Model, path: &Path) -> Option<(Kind, Element)> {
 
 /// Whom an entry's phases or its sequence call, each once.
 fn callees(model: &Model, entry: EntryId) -> Vec<EntryId> {
-    let of_sequence = sequence(model, entry);
-    let of_sequence = of_sequence.iter().map(|id| &model.activities[id.index()].work);
-    let phases: &[Work] = if let Body::Phases(phases) = &model.entries[entry.index()].body { phases } else { &[] };
-    let works = phases.iter().chain(of_sequence);
+    let works = works(model, entry).into_iter();
     let mut callees: Vec<EntryId> = works.flat_map(|work| work.calls.iter().map(|call| call.to)).collect();
     callees.sort_unstable();
     callees.dedup();
@@ -157,7 +154,17 @@ fn is_sequence(model: &Model, entry: EntryId) -> bool {
 }
 
 /// The work of an entry's phases, or of its sequence.
-fn works(model: &mut Model, entry: EntryId) -> Vec<&mut Work> {
+fn works(model: &Model, entry: EntryId) -> Vec<&Work> {
+    match &model.entries[entry.index()].body {
+        Body::Phases(phases) => phases.iter().collect(),
+        Body::Activities(_) => {
+            sequence(model, entry).into_iter().map(|id| &model.activities[id.index()].work).collect()
+        }
+    }
+}
+
+/// The same, to be changed.
+fn works_mut(model: &mut Model, entry: EntryId) -> Vec<&mut Work> {
     let of_sequence = sequence(model, entry);
     match &mut model.entries[entry.index()].body {
         Body::Phases(phases) => phases.iter_mut().collect(),
@@ -190,18 +197,13 @@ impl Element {
             Self::Demand(id, phase) => match &model.entries[id.index()].body {
                 Body::Phases(phases) => Some(phases.get(phase).map_or(0.0, |work| work.demand)),
                 Body::Activities(_) => {
-                    let of_sequence = sequence(model, id);
-                    let demands = of_sequence.iter().map(|id| model.activities[id.index()].work.demand);
-                    (!of_sequence.is_empty()).then(|| demands.sum())
+                    let of_sequence = works(model, id);
+                    (!of_sequence.is_empty()).then(|| of_sequence.iter().map(|work| work.demand).sum())
                 }
             },
             Self::Rate(id) => model.entries[id.index()].open_arrival_rate,
             Self::Calls(from, to) => {
-                let of_sequence = sequence(model, from);
-                let of_sequence = of_sequence.iter().map(|id| &model.activities[id.index()].work);
-                let phases: &[Work] =
-                    if let Body::Phases(phases) = &model.entries[from.index()].body { phases } else { &[] };
-                let calls = phases.iter().chain(of_sequence).flat_map(|work| &work.calls).filter(|call| call.to == to);
+                let calls = works(model, from).into_iter().flat_map(|work| &work.calls).filter(|call| call.to == to);
                 let mut calls = calls.map(|call| call.mean).peekable();
                 calls.peek().is_some().then(|| calls.sum())
             }
@@ -261,32 +263,29 @@ impl Element {
                     phases[phase].demand = number;
                     return Ok(());
                 }
-                // All slices of a sequence keep their proportions.
                 let before = self.get(model).unwrap_or_default();
-                for (place, work) in works(model, id).into_iter().enumerate() {
-                    work.demand = match (before > 0.0, place) {
-                        (true, _) => work.demand * number / before,
-                        (false, 0) => number,
-                        (false, _) => 0.0,
-                    };
-                }
+                scale(works_mut(model, id).into_iter().map(|work| &mut work.demand), before, number);
             }
             Self::Calls(from, to) => {
                 let before = self.get(model).unwrap_or_default();
-                let calls = works(model, from).into_iter().flat_map(|work| &mut work.calls);
-                for (place, call) in calls.filter(|call| call.to == to).enumerate() {
-                    // Several calls keep their proportions.
-                    call.mean = match (before > 0.0, place) {
-                        (true, _) => call.mean * number / before,
-                        (false, 0) => number,
-                        (false, _) => 0.0,
-                    };
-                }
+                let calls = works_mut(model, from).into_iter().flat_map(|work| &mut work.calls);
+                scale(calls.filter(|call| call.to == to).map(|call| &mut call.mean), before, number);
             }
             Self::Load => scale_loads(model, number)?,
             Self::Allocation(_) => {}
         }
         Ok(())
+    }
+}
+
+/// Gives parts whose sum was something another sum. They keep their proportions; of parts that were nothing the first one is all of it.
+fn scale<'p>(parts: impl Iterator<Item = &'p mut f64>, before: f64, sum: f64) {
+    for (place, part) in parts.enumerate() {
+        *part = match (before > 0.0, place) {
+            (true, _) => *part * sum / before,
+            (false, 0) => sum,
+            (false, _) => 0.0,
+        };
     }
 }
 

@@ -229,6 +229,12 @@ fn message_without_a_receiver() {
     "#);
 }
 
+/// Asserts that the first visit ends after 100 ms.
+fn ends_in_time(told: &str) {
+    let last = told.lines().rfind(|line| line.trim_start().starts_with("1,")).expect("it has events");
+    assert!(last.contains("Ed") && last.ends_with("t=0.1"), "{told}");
+}
+
 /// Of two requests the first answer is taken: the other one ends after the visit, which did not wait for it.
 #[test]
 fn a_call_that_ends_after_the_first_visit_is_not_waited_for() {
@@ -242,8 +248,7 @@ fn a_call_that_ends_after_the_first_visit_is_not_waited_for() {
     ",
     );
     assert!(told.contains("1,5,Fk") || told.contains("Fk(3)"), "{told}");
-    let last = told.lines().rfind(|line| line.trim_start().starts_with("1,")).expect("it has events");
-    assert!(last.contains("Ed") && last.ends_with("t=0.1"), "{told}");
+    ends_in_time(&told);
     let of_two = told.lines().find(|line| line.contains("two,1")).expect("it is called");
     assert!(of_two.contains("Be"), "{told}");
 }
@@ -251,8 +256,7 @@ fn a_call_that_ends_after_the_first_visit_is_not_waited_for() {
 /// The events of a visit of 100 ms that has local work at these times, and nothing that waits for it.
 fn beside_the_first_visit(begin: u32, end: u32) -> String {
     let told = timed(&format!("a - web server GET 0 100\nb a web internal flush {begin} {end}\n"));
-    let last = told.lines().rfind(|line| line.trim_start().starts_with("1,")).expect("it has events");
-    assert!(last.contains("Ed") && last.ends_with("t=0.1"), "{told}");
+    ends_in_time(&told);
     assert!(told.contains("Fk(2)") && !told.contains("Jn(2)"), "{told}");
     told
 }
@@ -282,8 +286,7 @@ fn local_work_that_outlives_the_first_visit_waits_for_its_calls() {
         d c log server append  112 148
     ",
     );
-    let last = told.lines().rfind(|line| line.trim_start().starts_with("1,")).expect("it has events");
-    assert!(last.contains("Ed") && last.ends_with("t=0.1"), "{told}");
+    ends_in_time(&told);
     let of_log = told.lines().find(|line| line.contains("log,1")).expect("it is called");
     assert!(of_log.trim_start().starts_with("2,") && of_log.contains("Ac"), "{told}");
     assert!(told.contains("Fk(2)") && !told.contains("Fk(3)") && !told.contains("Jn(2)"), "{told}");
@@ -300,8 +303,7 @@ fn what_is_around_a_late_call_is_no_branch() {
         d c log server append  22 148
     ",
     );
-    let last = told.lines().rfind(|line| line.trim_start().starts_with("1,")).expect("it has events");
-    assert!(last.contains("Ed") && last.ends_with("t=0.1"), "{told}");
+    ends_in_time(&told);
     let handle = told.lines().find(|line| line.contains("handle")).expect("it is an activity");
     assert!(handle.trim_start().starts_with("1,"), "{told}");
 }

@@ -402,7 +402,7 @@ fn prometheus_text_is_fetched_where_the_configuration_says_so() {
     let left_out = "line 3 is no line of Prometheus' text, and was left out";
     assert!(page.contains("Connection refused") && page.contains("line 3 is no line of Prometheus"), "{page}");
     program.kill();
-    // Each is told once, however often it fails.
+    // The server reports a failing target once, however often it fails.
     let told = std::io::read_to_string(told).unwrap();
     assert_eq!(told.matches("warning: metrics of http://127.0.0.1:1/: ").count(), 1, "{told}");
     assert_eq!(

@@ -223,7 +223,7 @@ fn attributes_without_content_refuse_nothing() {
     folded(&program, spans);
 }
 
-/// A point that cannot be read leaves the others of its metric, and is told of as a span is.
+/// An unreadable point is refused by itself. The answer counts it, as it counts an unreadable span.
 #[test]
 fn points_that_cannot_be_read_are_a_partial_success() {
     let folder = tempfile::tempdir().unwrap();

@@ -83,18 +83,18 @@ pub(super) struct Positions {
 
 /// The nodes, requests and branches of one invocation, as numbers in the outcome of its operation.
 #[derive(Clone, Copy)]
-pub(super) struct Invocation<'a> {
-    pub(super) toeg: &'a Toeg,
-    pub(super) outcome: &'a Outcome,
-    pub(super) entry: EntryNumber,
-    pub(super) nodes: &'a [NodeId],
-    pub(super) requests: &'a [u32],
-    pub(super) branches: &'a [u32],
+pub(crate) struct Invocation<'a> {
+    pub(crate) toeg: &'a Toeg,
+    pub(crate) outcome: &'a Outcome,
+    pub(crate) entry: EntryNumber,
+    pub(crate) nodes: &'a [NodeId],
+    pub(crate) requests: &'a [u32],
+    pub(crate) branches: &'a [u32],
 }
 
 /// Whether processor time was measured on each branch of an invocation: then programs name their strands, by spans of their own. Branches
 /// without are calls that were seen to overlap.
-pub(super) fn are_strands(of: Invocation<'_>) -> bool {
+pub(crate) fn are_strands(of: Invocation<'_>) -> bool {
     let Invocation { toeg, outcome, nodes, branches, .. } = of;
     let mut seen = vec![false; branches.len()];
     for &node in nodes.iter().filter(|node| !toeg.event(**node).cpu.is_nan()) {
